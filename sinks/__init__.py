@@ -11,7 +11,7 @@ of tables with deferred updates.
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 
     BUILTIN_SINKS        name of a sink -> its class
-    BUILTIN_STORES       name of a store -> its options, its class
+    BUILTIN_STORES       name of a store -> its options, its class, whose method `of` may choose a subclass
     BUILTIN_PROCESSORS   name of a processor -> its class
 """
 

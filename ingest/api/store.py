@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Generic, Self, TypeVar
+from typing import Generic, TypeVar
 
 from ingest.api.cells import Delete, Durability, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
@@ -75,9 +75,14 @@ class Store(ComponentBase[S]):
     capabilities: Capabilities  # of the class, or of one store where its options decide
 
     @classmethod
-    def reader(cls, settings: S) -> Self:
-        """A read-only store, which may be open while another process writes."""
+    def of(cls, settings: S) -> "Store[S]":
+        """A store with these settings, which may choose a subclass of the class that a catalog names."""
         return cls(settings)
+
+    @classmethod
+    def reader(cls, settings: S) -> "Store[S]":
+        """A read-only store, which may be open while another process writes."""
+        return cls.of(settings)
 
     @abstractmethod
     def open(self) -> None:

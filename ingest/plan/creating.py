@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ingest.api import Decorator, FanOut, Model
+from ingest.api import Decorator, FanOut, Model, Store
 from ingest.config.model import Component
 from ingest.plugins.contract import BadPluginError
 from ingest.plugins.guard import FATAL, describe_exception
@@ -17,10 +17,11 @@ def create(component: Component[Model], *arguments: object) -> Any:
         CatalogError: a plugin cannot be created with its settings.
     """
     component_class = class_at(component.path)
+    make = component_class.of if issubclass(component_class, Store) else component_class
     if not component.provider:
-        return component_class(component.settings, *arguments)
+        return make(component.settings, *arguments)
     try:
-        created = component_class(component.settings, *arguments)
+        created = make(component.settings, *arguments)
         _check_created(created, component)
     except FATAL:
         raise

@@ -109,7 +109,7 @@ def unopened_store(component: Component[StoreSettings], catalog: Catalog) -> Sto
     Raises:
         CatalogError: the class of the store cannot be imported.
     """
-    store: Store[Any] = catalog.load("stores", component.kind)(component.settings)
+    store: Store[Any] = catalog.load("stores", component.kind).of(component.settings)
     return store
 
 

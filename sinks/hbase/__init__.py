@@ -2,11 +2,10 @@
 HBase as a store.
 
     settings      options of the store
-    store         the store
+    store         what the stores of both protocols share
     records       what the product records of tables
-    client        what the store needs of a client
-    thrift        the client of HBase's Thrift servers
-    rpc           the client that speaks HBase's native RPC
+    thrift        the store through HBase's Thrift servers
+    rpc           the store by HBase's native RPC
     paging        which rows a scan requests next from a server
     shell         commands for the hbase shell
     tcp           TCP connections to servers of HBase

@@ -1,4 +1,4 @@
-"""What an exception of HBase means; the same for all clients of HBase."""
+"""What an exception of HBase means; the same with both protocols."""
 
 import re
 from enum import Enum
@@ -10,6 +10,7 @@ from ingest.api import (
     NotFoundError,
     SchemaError,
     StoreBusyError,
+    StoreError,
     StoreRefusedError,
     StoreUnavailableError,
     TimestampRefusedError,
@@ -43,6 +44,14 @@ class Kind(Enum):
     INCOMPATIBLE = "incompatible"
     SCANNER_GONE = "scanner_gone"
     """The server does not know the scanner any more, or has lost its position."""
+
+
+class TableExistsError(StoreError):
+    """A table that was to be created exists."""
+
+
+class NoFamilyError(StoreError):
+    """A read names a family that the table lacks."""
 
 
 class _Failure(NamedTuple):

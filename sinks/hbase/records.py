@@ -8,11 +8,15 @@ table of records.
 
 import contextlib
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from ingest.api import BucketsDifferError, FamilySpec, IntegrityError, NoTableError, StoreRefusedError, TableSpec
 from ingest.api.notation import shown, shown_start
 from ingest.api.properties import BUCKETS
-from sinks.hbase.client import HBaseClient, NoFamilyError, TableExistsError
+from sinks.hbase.errors import NoFamilyError, TableExistsError
+
+if TYPE_CHECKING:
+    from sinks.hbase.store import HBaseStore
 
 RECORDS = "attr2hbase"
 """The table of records; its row keys are names of tables."""
@@ -38,10 +42,15 @@ def buckets_of(table: str, value: bytes) -> int | None:
 
 
 class TableRecords:
-    """The records of the tables of one cluster."""
+    """
+    The records of the tables of one cluster.
 
-    def __init__(self, client: HBaseClient) -> None:
-        self._client = client
+    Args:
+        store: the cluster; records need `values`, `replace` and `create_table` of it.
+    """
+
+    def __init__(self, store: "HBaseStore") -> None:
+        self._store = store
 
     def buckets(self, table: str) -> int | None:
         """
@@ -62,15 +71,6 @@ class TableRecords:
         before = self._value(table, BUCKETS)
         if not self._replace(table, BUCKETS, before, b"" if buckets is None else b"%d" % buckets):
             raise BucketsDifferError(table, buckets, self.buckets(table))
-
-    def properties(self, table: str) -> Mapping[str, str]:
-        """
-        The properties of a table, name -> value.
-
-        Raises:
-            IntegrityError: another version wrote one.
-        """
-        return self.record(table)[1]
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """
@@ -97,7 +97,7 @@ class TableRecords:
         if before and before != value:
             # one call in nearly all cases: a mark is moved with every micro-batch
             with contextlib.suppress(NoTableError, NoFamilyError):
-                if self._client.replace(RECORDS, _row_of(table), _column(name), before=before, value=value):
+                if self._store.replace(RECORDS, _row_of(table), _column(name), before=before, value=value):
                     return True
             # an earlier attempt, whose answer was lost, may have written it
             return self._value(table, name) == value
@@ -114,11 +114,11 @@ class TableRecords:
         """Replace a cell in the table of records, which the first record creates."""
         row, column = _row_of(table), _column(name)
         try:
-            return self._client.replace(RECORDS, row, column, before=cell, value=value)
+            return self._store.replace(RECORDS, row, column, before=cell, value=value)
         except NoTableError:
             with contextlib.suppress(TableExistsError):  # another client has created it
-                self._client.create_table(TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
-        return self._client.replace(RECORDS, row, column, before=cell, value=value)
+                self._store.create_table(TableSpec(RECORDS, (FamilySpec(_FAMILY),)))
+        return self._store.replace(RECORDS, row, column, before=cell, value=value)
 
     def _value(self, table: str, name: str) -> bytes:
         """The value in a cell; empty for none."""
@@ -129,7 +129,7 @@ class TableRecords:
 
     def _values(self, table: str, column: bytes) -> Mapping[bytes, bytes]:
         try:
-            return self._client.values(RECORDS, _row_of(table), column)
+            return self._store.values(RECORDS, _row_of(table), column)
         except NoFamilyError as error:
             raise StoreRefusedError(
                 f'table "{RECORDS}" has no family "{_FAMILY.decode()}": it is not a table of table records',

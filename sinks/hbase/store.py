@@ -1,38 +1,25 @@
-"""HBase as a store."""
+"""HBase as a store: what both protocols share."""
 
 import contextlib
-from collections.abc import Generator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
 
 from ingest.api import (
-    ALL_TIMES,
     BucketsDifferError,
-    BusyWait,
     Capabilities,
-    Durability,
     FamilySpec,
-    IngestError,
-    Mutation,
     NotFoundError,
-    Row,
     Scan,
-    ScanCounts,
     SchemaError,
     Store,
-    StoredRegion,
     TableSpec,
-    TimeRange,
     WriteRejectedError,
 )
-from ingest.api.notation import shown
 from ingest.api.properties import check_property
 from ingest.api.replacement import check_replacement
-from sinks.hbase.client import HBaseClient, TableExistsError
-from sinks.hbase.errors import Kind, error_of_kind
+from sinks.hbase.errors import TableExistsError
 from sinks.hbase.records import RECORDS, TableRecords
 from sinks.hbase.settings import HBaseSettings
-
-_REFUSES_REPLICATED = 3
-"""First version that refuses rows of replicated families without the write-ahead log; others do not replicate them."""
 
 
 class HBaseStore(Store[HBaseSettings]):
@@ -59,51 +46,88 @@ class HBaseStore(Store[HBaseSettings]):
             creates_tables=False,
             deletes_versions=settings.deletes_versions,
         )
-        self._client = _client(settings)
-        self._records = TableRecords(self._client)
+        self._records = TableRecords(self)
 
-    def open(self) -> None:
-        """Connect to the cluster."""
-        self._client.open()
+    @classmethod
+    def of(cls, settings: HBaseSettings) -> "HBaseStore":
+        """The store of the protocol that the settings name; the package of the other one is not imported."""
+        if settings.bootstrap_servers is not None:
+            from sinks.hbase.rpc.store import RpcStore
 
-    def close(self) -> None:
-        """Close all connections."""
-        self._client.close()
+            return RpcStore(settings)
+        from sinks.hbase.thrift.store import ThriftStore
 
-    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Send the mutations in as few calls as the protocol allows."""
-        self._client.apply(table, mutations)
+        return ThriftStore(settings)
 
-    def region_starts(self, table: str) -> Sequence[bytes]:
-        """The starts of the regions but the first."""
-        return self._client.splits(table)
+    # of each protocol, beside the abstract methods of `Store`
 
-    def take_busy_waits(self) -> list[BusyWait]:
-        """Those of the client of HBase's native RPC; a Thrift server waits itself."""
-        return self._client.take_busy_waits()
+    @abstractmethod
+    def table_names(self) -> Sequence[str]:
+        """Names of all tables of users, also that of the records."""
 
-    def get(
-        self,
-        table: str,
-        row: bytes,
-        *,
-        columns: Sequence[bytes] | None = None,
-        versions: int = 1,
-        times: TimeRange = ALL_TIMES,
-    ) -> Row | None:
-        """One row."""
-        return self._client.get(table, row, columns, versions, times)
+    @abstractmethod
+    def family_specs(self, table: str) -> tuple[FamilySpec, ...]:
+        """
+        A table's families, by name.
 
-    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
-        """Rows of a range."""
-        return self._client.scan(table, scan, counts or ScanCounts())
+        Raises:
+            NotFoundError: there is no such table.
+        """
+
+    @abstractmethod
+    def create_table(self, spec: TableSpec) -> None:
+        """
+        Create a table with its split points.
+
+        Raises:
+            TableExistsError: there is one with this name.
+            SchemaError: this store cannot create it.
+        """
+
+    @abstractmethod
+    def add_family(self, table: str, family: FamilySpec) -> None:
+        """
+        Add a family to a live table.
+
+        Raises:
+            SchemaError: there is no such table, there is such a family, or this store cannot add it.
+        """
+
+    @abstractmethod
+    def values(self, table: str, row: bytes, column: bytes) -> Mapping[bytes, bytes]:
+        """
+        The value of a cell, or those of a family: column -> value; none if there is no such cell or no such table.
+
+        Raises:
+            NoFamilyError: the table lacks the family.
+        """
+
+    @abstractmethod
+    def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
+        """
+        Write a cell if its value is still the one before; returns whether the last attempt has written it.
+
+        False may also mean that an earlier attempt, whose answer was lost, has written it: read the cell then.
+
+        Args:
+            table: that exists.
+            row: the row key.
+            column: the cell.
+            before: the expected value; None for no cell.
+            value: the new value, with the server's time.
+
+        Raises:
+            StoreError: as `apply`.
+        """
+
+    # of both protocols
 
     def ensure_table(self, spec: TableSpec) -> None:
         """Create what is missing; through a Thrift server, families of a live table and split points need `thrift2`."""
         if _has_records(spec.name):
             raise SchemaError(f'"{RECORDS}" is the table of records of this product', hint="choose another name")
         known = self.families(spec.name)
-        recorded = self._records.buckets(spec.name)
+        recorded = self.buckets(spec.name)
         if spec.buckets != recorded:
             if known is not None and self._has_rows(spec.name):
                 raise BucketsDifferError(spec.name, spec.buckets, recorded)
@@ -112,19 +136,50 @@ class HBaseStore(Store[HBaseSettings]):
         if known is None:
             self._create(spec)
         elif missing := [family for family in spec.families if family.name not in known]:
-            self._client.add_families(spec.name, missing)
+            self.add_families(spec.name, missing)
 
-    def change_family(self, table: str, family: FamilySpec) -> None:
-        """Alter a family of a live table; through a Thrift server, this needs `thrift2`."""
-        self._client.change_family(table, family)
+    def add_families(self, table: str, families: Sequence[FamilySpec]) -> None:
+        """
+        Add families to a live table; one that another client adds meanwhile stays as it is.
+
+        Raises:
+            SchemaError: this store cannot add them.
+        """
+        for family in families:
+            try:
+                self.add_family(table, family)
+            except SchemaError:
+                if family.name not in (self.families(table) or ()):
+                    raise  # else another client has added it
 
     def describe_table(self, name: str) -> TableSpec | None:
         """The table's families and its split points."""
         try:
-            families = self._client.families(name)
-            return TableSpec(name, families, self._client.splits(name), self._records.buckets(name))
+            families = self.family_specs(name)
+            return TableSpec(name, families, tuple(self.region_starts(name)), self.buckets(name))
         except NotFoundError:
             return None
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """Names of the table's families."""
+        if _has_records(table):
+            return None  # no event may change a record
+        try:
+            return frozenset(family.name for family in self.family_specs(table))
+        except NotFoundError:
+            return None
+
+    def tables(self) -> tuple[str, ...]:
+        """Names of all tables but that of the records."""
+        return tuple(sorted(name for name in self.table_names() if name != RECORDS))
+
+    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
+        """Replace the value of a cell if it is the one before; one call, a check-and-put, if nothing competes."""
+        check_replacement(before, value)
+        if self.replace(table, row, column, before=before, value=value):
+            return True
+        # an earlier attempt, whose answer was lost, may have written it
+        return self.values(table, row, column).get(column) == value
 
     def buckets(self, table: str) -> int | None:
         """The number of buckets in the table's record."""
@@ -134,14 +189,14 @@ class HBaseStore(Store[HBaseSettings]):
         """Record the number of buckets of a table with rows, or remove the record."""
         if self.families(table) is None:
             raise NotFoundError(f'there is no table "{table}"')
-        found = self._records.buckets(table)
+        found = self.buckets(table)
         if buckets is not None and found not in {None, buckets}:
             raise BucketsDifferError(table, buckets, found)
         self._records.set_buckets(table, buckets)
 
     def properties(self, table: str) -> Mapping[str, str]:
         """The properties in the table's record; one call."""
-        return self._records.properties(table)
+        return self.record(table)[1]
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """The number of buckets and the properties in the table's record; one call."""
@@ -152,73 +207,19 @@ class HBaseStore(Store[HBaseSettings]):
         check_property(name, before, value)
         return self._records.set_property(table, name, before, value)
 
-    def replace_cell(self, table: str, row: bytes, column: bytes, before: bytes | None, value: bytes) -> bool:
-        """Replace the value of a cell if it is the one before; one call, a check-and-put, if nothing competes."""
-        check_replacement(before, value)
-        if self._client.replace(table, row, column, before=before, value=value):
-            return True
-        # an earlier attempt, whose answer was lost, may have written it
-        return self._client.values(table, row, column).get(column) == value
-
-    def families(self, table: str) -> frozenset[bytes] | None:
-        """Names of the table's families."""
-        if _has_records(table):
-            return None  # no event may change a record
-        try:
-            return frozenset(family.name for family in self._client.families(table))
-        except NotFoundError:
-            return None
-
-    def tables(self) -> tuple[str, ...]:
-        """Names of all tables but that of the records."""
-        return tuple(sorted(name for name in self._client.table_names() if name != RECORDS))
-
-    @property
-    def connected_by(self) -> str:
-        """A Thrift server, or HBase's native RPC."""
-        return self._client.protocol
-
-    def regions(self, table: str) -> tuple[StoredRegion, ...] | None:
-        """The regions of a table; a Thrift server does not report their sizes."""
-        return self._client.regions(table)
-
-    def server_version(self) -> str | None:
-        """The version of the master; a Thrift server does not say it."""
-        return self._client.version()
-
-    def refusal_of(self, table: str, family: bytes, durability: Durability) -> IngestError | None:
-        """That of HBase 3 for a replicated family and `skip`; unknown through a Thrift server."""
-        if durability is not Durability.SKIP or family not in self._client.replicated_families(table):
-            return None
-        major = (self._client.version() or "").partition(".")[0]
-        if not major.isdecimal() or int(major) < _REFUSES_REPLICATED:
-            return None
-        return error_of_kind(Kind.REPLICATED, table, f"family {shown(family)}")
-
     def _has_rows(self, table: str) -> bool:
-        with contextlib.closing(self._client.scan(table, Scan(limit=1), ScanCounts())) as rows:
+        with contextlib.closing(self.scan(table, Scan(limit=1))) as rows:
             return next(rows, None) is not None
 
     def _create(self, spec: TableSpec) -> None:
         if not spec.families:
             raise SchemaError(f'table "{spec.name}" has no family, and HBase creates no table without one')
         try:
-            self._client.create_table(spec)
+            self.create_table(spec)
         except WriteRejectedError as error:
             raise SchemaError(error.message, hint=error.hint) from error.__cause__
         except TableExistsError:
             self.ensure_table(spec)  # another client has created it
-
-
-def _client(settings: HBaseSettings) -> HBaseClient:
-    """The client that the settings name; the other one is not imported."""
-    if settings.bootstrap_servers is not None:
-        from sinks.hbase.rpc.client import RpcClient
-
-        return RpcClient(settings)
-    from sinks.hbase.thrift.client import ThriftClient
-
-    return ThriftClient(settings)
 
 
 def _has_records(table: str) -> bool:

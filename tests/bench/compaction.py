@@ -17,9 +17,8 @@ from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
 from ingest.config.tables import CompactionOptions
 from ingest.service.rewriting.compaction import CompactionResult, compaction_steps
 from ingest.service.rewriting.table_group import TableGroup
-from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.store import HBaseStore
 from sinks.rewriting.compaction import InProcess
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rocksdb.settings import RocksDBSettings
@@ -127,13 +126,12 @@ def amount(key: int, time_ms: int) -> int:
 def on_hbase(hbase: HBase, runs: int) -> Figures:
     """The figures of HBase by native RPC; its tables have a major compaction before they are read."""
     settings = HBaseSettings.model_validate(hbase.store_options("rpc"))
-    with closing(HBaseStore(settings)) as store, closing(RpcClient(settings)) as client:
+    with closing(RpcStore(settings)) as store:
         store.open()
-        client.open()
 
         def settle(table: str) -> None:
-            client.flush(table)
-            client.major_compact(table, COMPACTED_S)
+            store.flush(table)
+            store.major_compact(table, COMPACTED_S)
 
         return measured(store, settle, SIZE, runs)
 

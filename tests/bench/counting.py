@@ -22,7 +22,7 @@ from typing import NamedTuple
 import psutil
 
 from ingest import garbage_collector
-from ingest.api import ALL_TIMES, Batch, Event, FamilySpec, Put, Record, Scan, TableSpec, TaskSpec
+from ingest.api import Batch, Event, FamilySpec, Put, Record, Scan, TableSpec, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
@@ -32,10 +32,10 @@ from ingest.plan.updates import live_merging
 from ingest.receipt import TaskStatus
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
-from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.requests import columns_message, region_specifier
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
@@ -124,7 +124,7 @@ def run_once(way: Way, hbase: HBase, folder: Path) -> Counted:
     table = unique("counters")
     plan = plan_for(table, hbase, folder, updates=way.updates)
     batches = micro_batches(way.events)
-    with closing(HBaseStore(_settings(hbase))) as store:
+    with closing(HBaseStore.of(_settings(hbase))) as store:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(FAMILY, versions=1),)))
         if way.updates:
@@ -206,14 +206,14 @@ def _read_modify_write(plan: Plan, table: str, hbase: HBase) -> Iterator[Count]:
 
     No two of these calls can be sent together, since the row of the next event may be the same.
     """
-    with closing(RpcClient(_settings(hbase))) as client:
-        client.open()
+    with closing(RpcStore(_settings(hbase))) as store:
+        store.open()
 
         def count(records: Sequence[Record], time_ms: int) -> None:
             for put in puts_of(plan, records, time_ms):
-                row = client.get(table, put.row, (COLUMN,), 1, ALL_TIMES)
+                row = store.get(table, put.row, columns=(COLUMN,))
                 before = 0 if row is None else _number(row.cells[0].value)
-                client.apply(table, [_with_value(put, before + _number(put.columns[COLUMN]))])
+                store.apply(table, [_with_value(put, before + _number(put.columns[COLUMN]))])
 
         yield count
 
@@ -227,10 +227,10 @@ def _read_modify_write_of_rows(plan: Plan, table: str, hbase: HBase) -> Iterator
     """
     addresses = [Address(*each) for each in _settings(hbase).addresses]
     with (
-        closing(RpcClient(_settings(hbase))) as client,
+        closing(RpcStore(_settings(hbase))) as store,
         closing(Cluster(addresses, may_leave_machine=False)) as cluster,
     ):
-        client.open()
+        store.open()
         cluster.open()
         (region,) = RegionCache(cluster).of(table, Attempts(TIMEOUT_S).deadline_s).all
 
@@ -243,7 +243,7 @@ def _read_modify_write_of_rows(plan: Plan, table: str, hbase: HBase) -> Iterator
             for first in range(0, len(rows), GET_ROWS):
                 for row, value in values_of(cluster, region, rows[first : first + GET_ROWS]).items():
                     amounts[row] += _number(value)
-            client.apply(table, [_with_value(puts[row], amounts[row]) for row in rows])
+            store.apply(table, [_with_value(puts[row], amounts[row]) for row in rows])
 
         yield count
 
@@ -251,12 +251,12 @@ def _read_modify_write_of_rows(plan: Plan, table: str, hbase: HBase) -> Iterator
 @contextmanager
 def _increment(plan: Plan, table: str, hbase: HBase) -> Iterator[Count]:
     """HBase's increment, a call for each event."""
-    with closing(RpcClient(_settings(hbase))) as client:
-        client.open()
+    with closing(RpcStore(_settings(hbase))) as store:
+        store.open()
 
         def count(records: Sequence[Record], time_ms: int) -> None:
             for put in puts_of(plan, records, time_ms):
-                client.increment(table, put.row, COLUMN, _number(put.columns[COLUMN]))
+                store.increment(table, put.row, COLUMN, _number(put.columns[COLUMN]))
 
         yield count
 

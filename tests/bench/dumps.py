@@ -33,7 +33,7 @@ Rates = Mapping[str, float]
 
 def on_hbase(hbase: HBase, folder: Path, runs: int) -> Rates:
     """The rates of HBase by native RPC."""
-    with closing(HBaseStore(HBaseSettings.model_validate(hbase.store_options("rpc")))) as store:
+    with closing(HBaseStore.of(HBaseSettings.model_validate(hbase.store_options("rpc")))) as store:
         store.open()
         table = _filled(store)
         return _measured(store, table, folder, runs)

@@ -150,7 +150,7 @@ class HBaseRungs:
             port=self._hbase.port,
             thrift2=Thrift2Settings(host=self._hbase.host, port=self._hbase.thrift2_port),
         )
-        store = HBaseStore(settings)
+        store = HBaseStore.of(settings)
         store.open()
         try:
             splits = () if workload.buckets is None else splits_of(workload.buckets)

@@ -78,7 +78,7 @@ def run(hbase: HBase, folder: Path, size: Size = SIZE) -> Killed:
     garbage_collector.collect_rarely()
     table = unique("updated")
     splits = tuple(encoded_row(row_of(size.keys * number // REGIONS)) for number in range(1, REGIONS))
-    with closing(HBaseStore(HBaseSettings.model_validate(hbase.store_options("rpc")))) as store:
+    with closing(HBaseStore.of(HBaseSettings.model_validate(hbase.store_options("rpc")))) as store:
         store.open()
         create_updated(store, table, size, splits)
         write_s = write(store, table, size.puts())

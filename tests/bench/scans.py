@@ -31,13 +31,13 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
     tables = {PLAIN: ("scan_plain", None), SALTED: ("scan_salted", BUCKETS)}
     found: dict[str, list[float]] = {}
     with ExitStack() as opened:
-        stores = {protocol: HBaseStore(each) for protocol, each in settings.items()}
+        stores = {protocol: HBaseStore.of(each) for protocol, each in settings.items()}
         for store in stores.values():
             opened.callback(store.close)
             store.open()
         for table, buckets in tables.values():
             stores[NATIVE].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
-            _fill(ThreadSender(HBaseStore(settings[NATIVE])), table, rows)
+            _fill(ThreadSender(HBaseStore.of(settings[NATIVE])), table, rows)
         for _ in range(runs):
             for protocol, store in stores.items():
                 for name, (table, _buckets) in tables.items():

@@ -201,7 +201,7 @@ def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
             assert found["verified"]["equal"], found
             assert found["verified"]["source"] == found["verified"]["target"]
         assert service.stop() == 0, service.last_lines()
-    hbase = HBaseStore(HBaseSettings.model_validate(of_hbase["hbase"]))
+    hbase = HBaseStore.of(HBaseSettings.model_validate(of_hbase["hbase"]))
     rocksdb = RocksDBStore(RocksDBSettings.model_validate(of_rocksdb["rocksdb"]))
     stores: tuple[Store[Any], Store[Any]] = (hbase, rocksdb) if direction == "from HBase" else (rocksdb, hbase)
     try:

@@ -175,7 +175,7 @@ class Counting:
         """Pipeline -> its sums."""
         with rocksdb_reader(self.service.folder / "store") as store:
             sums = {"to_rocksdb": merged(store, self.tables["to_rocksdb"])}
-        cluster = HBaseStore(HBaseSettings.model_validate(self._cluster))
+        cluster = HBaseStore.of(HBaseSettings.model_validate(self._cluster))
         cluster.open()
         try:
             return sums | {"to_hbase": merged(cluster, self.tables["to_hbase"])}

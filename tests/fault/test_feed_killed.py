@@ -106,7 +106,7 @@ class Storm:
         """The store; open for reading."""
         store: Store[Any]
         if "hbase" in self._store:
-            store = HBaseStore(HBaseSettings.model_validate(self._store["hbase"]))
+            store = HBaseStore.of(HBaseSettings.model_validate(self._store["hbase"]))
         else:
             store = RocksDBStore(RocksDBSettings.model_validate(self._store["rocksdb"]), read_only=True)
         store.open()

@@ -105,7 +105,7 @@ class Load:
 
 
 def opened(settings: HBaseSettings) -> HBaseStore:
-    store = HBaseStore(settings)
+    store = HBaseStore.of(settings)
     store.open()
     return store
 

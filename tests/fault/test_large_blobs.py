@@ -116,7 +116,7 @@ def test_2000_blobs_of_2_mib_over_five_kills(
         with Service(tmp_path, content(kafka, topic, {"hbase": options})) as service:
             created(service)
             copied(service, kafka, topic, chosen)
-        check(HBaseStore(HBaseSettings.model_validate(options)), topic, blobs)
+        check(HBaseStore.of(HBaseSettings.model_validate(options)), topic, blobs)
     shutil.rmtree(tmp_path, ignore_errors=True)
 
 

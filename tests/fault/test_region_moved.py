@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
-from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -34,19 +34,19 @@ def second(hbase: HBase) -> Iterator[None]:
 
 
 @pytest.fixture
-def cluster(hbase: HBase) -> Iterator[RpcClient]:
+def cluster(hbase: HBase) -> Iterator[RpcStore]:
     """For moves, with either protocol of the store."""
-    with closing(RpcClient(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))) as client:
-        client.open()
-        yield client
+    with closing(RpcStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))) as store:
+        store.open()
+        yield store
 
 
-def server_of(cluster: RpcClient, table: str) -> str:
+def server_of(cluster: RpcStore, table: str) -> str:
     (region,) = cluster.regions(table) or ()
     return region.server
 
 
-def move(cluster: RpcClient, table: str) -> None:
+def move(cluster: RpcStore, table: str) -> None:
     """Move the region of a table to the other server, as soon as there is one: the master chooses it."""
     before = server_of(cluster, table)
 
@@ -63,7 +63,7 @@ def move(cluster: RpcClient, table: str) -> None:
 
 
 @pytest.mark.usefixtures("second")
-def test_rows_written_while_their_region_moves_are_stored(hbase: HBase, protocol: Protocol, cluster: RpcClient) -> None:
+def test_rows_written_while_their_region_moves_are_stored(hbase: HBase, protocol: Protocol, cluster: RpcStore) -> None:
     table = unique("moved")
     settings = HBaseSettings.model_validate({"timeout": "60s"} | hbase.store_options(protocol))
     acknowledged: list[int] = []
@@ -79,7 +79,7 @@ def test_rows_written_while_their_region_moves_are_stored(hbase: HBase, protocol
         except BaseException as error:  # noqa: BLE001 - the main thread reports it
             failed.append(error)
 
-    with closing(HBaseStore(settings)) as store:
+    with closing(HBaseStore.of(settings)) as store:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
         writer = threading.Thread(target=write)

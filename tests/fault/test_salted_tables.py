@@ -111,7 +111,7 @@ def test_scan_of_a_salted_table_while_a_region_server_is_killed(written: Written
     server = written.cluster.server
     assert isinstance(server, HBaseCluster)
     settings = HBaseSettings(host=written.cluster.host, port=written.cluster.port, timeout="180s")
-    store = HBaseStore(settings)
+    store = HBaseStore.of(settings)
     store.open()
     found = []
     try:

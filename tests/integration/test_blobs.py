@@ -39,7 +39,7 @@ def settings(hbase: HBase, protocol: Protocol) -> HBaseSettings:
 
 @pytest.fixture
 def store(settings: HBaseSettings) -> Iterator[HBaseStore]:
-    made = HBaseStore(settings)
+    made = HBaseStore.of(settings)
     made.open()
     yield made
     made.close()
@@ -142,7 +142,7 @@ def test_2c11_writers_and_sweeps_at_once(
     errors: list[BaseException] = []
 
     def opened(work) -> None:
-        own = HBaseStore(settings)
+        own = HBaseStore.of(settings)
         try:
             own.open()
             work(BlobStore(own, tables.name, options, clock_ms=clock))

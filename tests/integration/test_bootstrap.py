@@ -27,7 +27,7 @@ EVENTS = [b"event-0", b"event-1", b"event-2"]
 
 
 def of_hbase(hbase: HBase, protocol: Protocol) -> HBaseStore:
-    return HBaseStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
+    return HBaseStore.of(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
 
 
 @pytest.fixture(params=["to HBase", "from HBase"])

@@ -39,7 +39,7 @@ class Counters:
 
     def __init__(self, hbase: HBase, protocol: Protocol, folder: Path) -> None:
         options = hbase.store_options(protocol, thrift2=True)
-        self.store = HBaseStore(HBaseSettings.model_validate(options))
+        self.store = HBaseStore.of(HBaseSettings.model_validate(options))
         self.salted, self.plain = unique("salted"), unique("plain")
         self.folder = folder
         pipelines = {

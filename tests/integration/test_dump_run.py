@@ -41,7 +41,7 @@ class Tables:
 
     def __init__(self, hbase: HBase, protocol: Protocol, folder: Path) -> None:
         options = hbase.store_options(protocol, thrift2=True)
-        self.store = HBaseStore(HBaseSettings.model_validate(options))
+        self.store = HBaseStore.of(HBaseSettings.model_validate(options))
         self.plain, self.salted, self.counters = unique("plain"), unique("salted"), unique("counters")
         self.folder = folder
         content = {

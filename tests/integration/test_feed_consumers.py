@@ -75,7 +75,7 @@ def test_feed_in_hbase(hbase: HBase, protocol: Protocol, tmp_path: Path) -> None
     """Pages, splits and groups with leases in HBase; the numbers of the statements are in the unit tests."""
     table, clock = unique("orders"), Clock(0.0)
     options = hbase.store_options(protocol, thrift2=True)
-    with closing(HBaseStore(HBaseSettings.model_validate(options))) as store:
+    with closing(HBaseStore.of(HBaseSettings.model_validate(options))) as store:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(b"d"),)))
         store.ensure_table(TableSpec(feed_table(table), (FamilySpec(FEED_FAMILY, ttl_s=90_000),)))

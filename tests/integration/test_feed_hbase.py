@@ -25,14 +25,14 @@ from tests.support.update_rows import SUM
 
 @pytest.fixture(scope="module")
 def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
-    made = HBaseStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
+    made = HBaseStore.of(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()
 
 
 def connections(store: HBaseStore) -> list[Sender]:
-    return [ThreadSender(HBaseStore(store.settings)) for _ in range(2)]
+    return [ThreadSender(HBaseStore.of(store.settings)) for _ in range(2)]
 
 
 @pytest.mark.parametrize("buckets", [None, 4], ids=["plain", "salted"])

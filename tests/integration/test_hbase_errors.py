@@ -32,7 +32,7 @@ GOOD = {b"cf:q": b"1"}
 
 def store_of(hbase: HBase, protocol: Protocol = "thrift", **options: object) -> HBaseStore:
     found = {"timeout": "60s"} | hbase.store_options(protocol) | options
-    return HBaseStore(HBaseSettings.model_validate(found))
+    return HBaseStore.of(HBaseSettings.model_validate(found))
 
 
 @pytest.fixture

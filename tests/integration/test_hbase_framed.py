@@ -49,7 +49,7 @@ def framed_port(hbase: HBase) -> Iterator[int]:
 
 @pytest.fixture
 def store(framed_port: int) -> Iterator[HBaseStore]:
-    made = HBaseStore(settings_of(framed_port))
+    made = HBaseStore.of(settings_of(framed_port))
     made.open()
     yield made
     made.close()
@@ -107,7 +107,7 @@ def test_call_after_the_server_closed_the_connection_succeeds(store: HBaseStore,
 
 
 def test_wrong_transport_is_reported(framed_port: int) -> None:
-    store = HBaseStore(settings_of(framed_port, timeout="3s", transport="buffered", protocol="binary"))
+    store = HBaseStore.of(settings_of(framed_port, timeout="3s", transport="buffered", protocol="binary"))
     store.open()
     with pytest.raises(StoreUnavailableError):
         store.tables()

@@ -40,7 +40,7 @@ def keytab(secured: SecuredHBase, tmp_path: Path) -> Path:
 
 @contextmanager
 def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
-    store = HBaseStore(settings)
+    store = HBaseStore.of(settings)
     try:
         store.open()
         yield store

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from ingest.api import FamilySpec, NotFoundError, Put, StoredRegion, TableSpec, WriteRejectedError
-from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
 from tests.support.names import unique
 from tests.support.servers import HBase
@@ -17,64 +17,64 @@ pytestmark = pytest.mark.one_protocol("a Thrift server has no such calls")
 
 
 @pytest.fixture
-def client(hbase: HBase) -> Iterator[RpcClient]:
-    made = RpcClient(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))
+def store(hbase: HBase) -> Iterator[RpcStore]:
+    made = RpcStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))
     made.open()
     yield made
     made.close()
 
 
-def regions(client: RpcClient, table: str) -> tuple[StoredRegion, ...]:
-    found = client.regions(table)
+def regions(store: RpcStore, table: str) -> tuple[StoredRegion, ...]:
+    found = store.regions(table)
     assert found is not None
     return found
 
 
-def test_flush_and_major_compaction(hbase: HBase, client: RpcClient) -> None:
+def test_flush_and_major_compaction(hbase: HBase, store: RpcStore) -> None:
     spec = TableSpec(unique("sizes"), (FamilySpec(b"f"),), splits=(b"m",))
-    client.create_table(spec)
+    store.create_table(spec)
     value = Random(1).randbytes(MIB // 4)
 
     def write(at: int) -> None:
-        client.apply(spec.name, [Put(b"n%02d" % row, {b"f:q": value}, at) for row in range(9)])
+        store.apply(spec.name, [Put(b"n%02d" % row, {b"f:q": value}, at) for row in range(9)])
 
     write(1)
-    first, second = regions(client, spec.name)
+    first, second = regions(store, spec.name)
     assert (first.start, second.start) == (b"", b"m")
     assert {first.server, second.server} == {f"localhost:{hbase.server.region_server_port}"}
     assert (first.file_bytes, first.memory_bytes) == (0, 0)
     assert (second.file_bytes, second.memory_bytes) == (0, 2 * MIB)
-    client.flush(spec.name)
+    store.flush(spec.name)
     write(2)
-    client.flush(spec.name)
-    _, second = regions(client, spec.name)
+    store.flush(spec.name)
+    _, second = regions(store, spec.name)
     assert (second.file_bytes, second.memory_bytes) == (4 * MIB, 0)
-    client.major_compact(spec.name, 30)
-    _, second = regions(client, spec.name)
+    store.major_compact(spec.name, 30)
+    _, second = regions(store, spec.name)
     assert second.file_bytes == 2 * MIB
 
 
-def test_increments_add_up(client: RpcClient) -> None:
+def test_increments_add_up(store: RpcStore) -> None:
     spec = TableSpec(unique("counts"), (FamilySpec(b"f"),))
-    client.create_table(spec)
-    assert client.increment(spec.name, b"a", b"f:q", 5) == 5
-    assert client.increment(spec.name, b"a", b"f:q", -7) == -2
-    assert client.values(spec.name, b"a", b"f:q") == {b"f:q": (-2).to_bytes(8, "big", signed=True)}
+    store.create_table(spec)
+    assert store.increment(spec.name, b"a", b"f:q", 5) == 5
+    assert store.increment(spec.name, b"a", b"f:q", -7) == -2
+    assert store.values(spec.name, b"a", b"f:q") == {b"f:q": (-2).to_bytes(8, "big", signed=True)}
     with pytest.raises(WriteRejectedError):
-        client.increment(spec.name, b"a", b"nosuch:q", 1)
-    client.apply(spec.name, [Put(b"b", {b"f:q": b"text"}, 1)])
+        store.increment(spec.name, b"a", b"nosuch:q", 1)
+    store.apply(spec.name, [Put(b"b", {b"f:q": b"text"}, 1)])
     with pytest.raises(WriteRejectedError):
-        client.increment(spec.name, b"b", b"f:q", 1)
+        store.increment(spec.name, b"b", b"f:q", 1)
 
 
-def test_increment_that_is_sent_twice_is_counted_once(client: RpcClient, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_increment_that_is_sent_twice_is_counted_once(store: RpcStore, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = TableSpec(unique("nonces"), (FamilySpec(b"f"),))
-    client.create_table(spec)
-    monkeypatch.setattr(client, "_nonce", lambda: 4711)
-    assert [client.increment(spec.name, b"a", b"f:q", 5) for _ in range(2)] == [5, 5]
+    store.create_table(spec)
+    monkeypatch.setattr(store, "_nonce", lambda: 4711)
+    assert [store.increment(spec.name, b"a", b"f:q", 5) for _ in range(2)] == [5, 5]
 
 
-def test_missing_table(client: RpcClient) -> None:
-    for call in (client.regions, client.flush, lambda table: client.major_compact(table, 1)):
+def test_missing_table(store: RpcStore) -> None:
+    for call in (store.regions, store.flush, lambda table: store.major_compact(table, 1)):
         with pytest.raises(NotFoundError):
             call("nosuch")

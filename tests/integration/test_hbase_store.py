@@ -41,7 +41,7 @@ class TestHBase(StoreContract):
 
 @contextmanager
 def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
-    made = HBaseStore(settings)
+    made = HBaseStore.of(settings)
     made.open()
     try:
         yield made
@@ -51,7 +51,7 @@ def opened(settings: HBaseSettings) -> Iterator[HBaseStore]:
 
 @pytest.fixture
 def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
-    made = HBaseStore(settings_of(hbase, protocol))
+    made = HBaseStore.of(settings_of(hbase, protocol))
     made.open()
     yield made
     made.close()
@@ -161,7 +161,7 @@ class TestScansWithPatterns:
 class TestConnection:
     def test_no_server_at_the_port(self, hbase: HBase, protocol: Protocol) -> None:
         options = hbase.store_options(protocol, port=free_ports(1)[0])
-        store = HBaseStore(HBaseSettings.model_validate(options | {"timeout": "60s"}))
+        store = HBaseStore.of(HBaseSettings.model_validate(options | {"timeout": "60s"}))
         with pytest.raises(StoreUnavailableError, match=r"no server (can be reached|of the cluster)"):
             store.open()
 

@@ -41,7 +41,7 @@ def server(servers_folder: Path) -> Iterator[HBaseServer]:
 
 @pytest.fixture
 def store(server: HBaseServer) -> Iterator[HBaseStore]:
-    made = HBaseStore(HBaseSettings(bootstrap_servers=server.bootstrap_servers, timeout="60s"))
+    made = HBaseStore.of(HBaseSettings(bootstrap_servers=server.bootstrap_servers, timeout="60s"))
     made.open()
     yield made
     made.close()

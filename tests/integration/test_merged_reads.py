@@ -23,7 +23,7 @@ UPDATES = 7
 
 @pytest.fixture(scope="module")
 def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
-    made = HBaseStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
+    made = HBaseStore.of(HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()

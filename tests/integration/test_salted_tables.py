@@ -116,7 +116,7 @@ def sink(label: str, table: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
-    made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
+    made = HBaseStore.of(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()
@@ -268,7 +268,7 @@ def written(sender: ThreadSender, table: str, key: bytes) -> None:
 def test_table_without_its_record_is_not_written_until_it_is_adopted(hbase: HBase, store: HBaseStore) -> None:
     spec = TableSpec(unique("lost"), (FamilySpec(b"f"),), buckets=4)
     store.ensure_table(spec)
-    with closing(ThreadSender(HBaseStore(store.settings))) as sender:
+    with closing(ThreadSender(HBaseStore.of(store.settings))) as sender:
         written(sender, spec.name, b"a")
         with hbase.connection() as connection:
             connection.table(RECORDS).delete(spec.name.encode())
@@ -283,10 +283,10 @@ def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) ->
     table = unique("kept")
     store.ensure_table(TableSpec(table, (FamilySpec(b"f"),), buckets=4))
     declared = {table: TableSpec(table, (FamilySpec(b"f"),))}
-    with closing(DriverStore(HBaseStore(store.settings))) as driver:
+    with closing(DriverStore(HBaseStore.of(store.settings))) as driver:
         FamilyRegistry(driver, declared, {None: 1}, {}).create(table, [b"g"])
     assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
-    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore(store.settings)), declared=declared)
+    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore.of(store.settings)), declared=declared)
     with closing(committer), pytest.raises(BucketsDifferError):
         committer.recover()
 

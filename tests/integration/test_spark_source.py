@@ -88,7 +88,7 @@ def target(request: pytest.FixtureRequest, session: SparkSession, tmp_path_facto
     else:
         server = request.getfixturevalue("hbase")
         hbase = HBaseSettings.model_validate(server.store_options(request.param, thrift2=True))
-        store = HBaseStore(hbase)
+        store = HBaseStore.of(hbase)
         options = {name: str(value) for name, value in server.store_options(request.param).items()}
         found = Target({"store": "hbase", "table": table} | options, table, lambda: HBaseStore.reader(hbase))
     try:
@@ -317,7 +317,7 @@ def test_rows_of_deferred_updates_are_merged(
     store: Store[Any] = RocksDBStore(RocksDBSettings(path=options["path"]))
     if kind != "rocksdb":
         options = request.getfixturevalue("hbase").store_options(kind, thrift2=True)
-        store = HBaseStore(HBaseSettings.model_validate(options))
+        store = HBaseStore.of(HBaseSettings.model_validate(options))
     updates = {"updates": {"processor": "sum"}}
     names = declared(tmp_path, table, {"rocksdb" if kind == "rocksdb" else "hbase": options}, updates)
     spec = load(names["config"], env={}, lookup=Catalog()).tables[table].spec()

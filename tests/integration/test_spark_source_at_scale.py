@@ -103,7 +103,7 @@ def test_a_million_rows_are_written_counted_filtered_and_joined_on_a_cluster(
     hbase: HBase, cluster: SparkCluster
 ) -> None:
     table = unique("million")
-    created(HBaseStore(hbase_settings(hbase)), table)
+    created(HBaseStore.of(hbase_settings(hbase)), table)
     options = {"store": "hbase", "host": hbase.host, "port": hbase.port, "table": table, "time": 1}
     options["columns"] = "row utf8, m:n int64, m:kind"
     command = [sys.executable, "-c", _CLUSTER, cluster.master, str(ROWS), json.dumps(options)]
@@ -131,7 +131,7 @@ def test_a_streaming_write_that_is_killed_is_exact(kind: str, request: pytest.Fi
         options = {"store": kind, "path": rocksdb.path}
     else:
         server = request.getfixturevalue("hbase")
-        created(HBaseStore(hbase_settings(server)), table)
+        created(HBaseStore.of(hbase_settings(server)), table)
         store = HBaseStore.reader(hbase_settings(server))
         options = {"store": kind, "host": server.host, "port": str(server.port)}
     source, checkpoint = tmp_path / "in", tmp_path / "checkpoint"

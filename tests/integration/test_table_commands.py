@@ -94,7 +94,7 @@ def settings_of(hbase: HBase, **options: object) -> HBaseSettings:
 
 @pytest.fixture
 def store(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
-    made = HBaseStore(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
+    made = HBaseStore.of(HBaseSettings(timeout="60s", **hbase.store_options(protocol, thrift2=True)))
     made.open()
     yield made
     made.close()

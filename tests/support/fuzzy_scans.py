@@ -21,7 +21,7 @@ _KEYS = 700
 @contextmanager
 def opened(hbase: HBase, protocol: Protocol) -> Iterator[HBaseStore]:
     """A store of a cluster, with `rpc` or through `thrift`."""
-    store = HBaseStore(
+    store = HBaseStore.of(
         HBaseSettings(**{"timeout": "60s"} | hbase.store_options(protocol, thrift2=protocol == "thrift"))
     )
     store.open()

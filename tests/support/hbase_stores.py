@@ -18,7 +18,7 @@ class HBaseStores(StoreFixture):
 
     def store(self) -> AnyStore:
         """A store, not open yet."""
-        return HBaseStore(self._settings)
+        return HBaseStore.of(self._settings)
 
     def reader(self, store: AnyStore) -> AnyStore:
         """Another store, which is open."""

@@ -128,7 +128,7 @@ class JobsRun:
         if kind == "rocksdb":
             found = RocksDBStore(RocksDBSettings.model_validate(options))
         else:
-            found = HBaseStore(HBaseSettings.model_validate(options))
+            found = HBaseStore.of(HBaseSettings.model_validate(options))
         with closing(found):
             found.open()
             yield found

@@ -113,7 +113,7 @@ class SecuredHBase:
 
 
 def _answers(settings: HBaseSettings) -> bool:
-    store = HBaseStore(settings)
+    store = HBaseStore.of(settings)
     try:
         store.open()
         store.families("hbase:meta")

@@ -28,5 +28,5 @@ HBase by its native RPC, without a Thrift server.
     region_admin  sizes, flushes and compactions of regions
     schema        tables and families as messages
     master        calls of the active master
-    client        the client of the store
+    store         the store
 """

@@ -12,8 +12,7 @@ from typing import NamedTuple, TypeVar
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
-from sinks.hbase.client import TableExistsError
-from sinks.hbase.errors import schema_error
+from sinks.hbase.errors import TableExistsError, schema_error
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable

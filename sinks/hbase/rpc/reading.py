@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import islice
 
 from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, StoreUnavailableError, TimeRange, split_column
-from sinks.hbase.client import NoFamilyError
+from sinks.hbase.errors import NoFamilyError
 from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer

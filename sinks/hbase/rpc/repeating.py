@@ -4,8 +4,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from ingest.api import IngestError
-from sinks.hbase.client import NoFamilyError
-from sinks.hbase.errors import Kind, read_error
+from sinks.hbase.errors import Kind, NoFamilyError, read_error
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer

@@ -1,7 +1,7 @@
 """
 HBase through its Thrift servers; the only package that imports happybase and thriftpy2.
 
-    client        the client of the store
+    store         the store
     thrift1       the types of the Thrift interface that happybase ships
     connection    the connection to a Thrift server
     sockets       its socket

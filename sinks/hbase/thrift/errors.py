@@ -23,8 +23,7 @@ from thriftpy2.thrift import TApplicationException
 from thriftpy2.transport import TTransportException
 
 from ingest.api import IngestError, StoreRefusedError, StoreUnavailableError
-from sinks.hbase.client import TableExistsError
-from sinks.hbase.errors import Kind, error_of_kind
+from sinks.hbase.errors import Kind, TableExistsError, error_of_kind
 from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 
 DRIVER_ERRORS = (HBaseIOError, IllegalArgument, AlreadyExists, TApplicationException)

@@ -148,7 +148,7 @@ def test_brokers_that_are_no_kafka(kind: str, port: int, monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("kind", [KAFKA, ZOOKEEPER, THRIFT])
 def test_bootstrap_servers_that_are_no_hbase(kind: str, port: int):
-    store = HBaseStore(HBaseSettings(bootstrap_servers=f"127.0.0.1:{port}", timeout="5s"))
+    store = HBaseStore.of(HBaseSettings(bootstrap_servers=f"127.0.0.1:{port}", timeout="5s"))
     with pytest.raises(StoreUnavailableError) as caught:
         store.open()
     store.close()
@@ -157,7 +157,7 @@ def test_bootstrap_servers_that_are_no_hbase(kind: str, port: int):
 
 @pytest.mark.parametrize("kind", [KAFKA, HBASE, WEB])
 def test_host_and_port_that_are_no_thrift_server(kind: str, port: int):
-    store = HBaseStore(HBaseSettings(host="127.0.0.1", port=port, timeout="5s"))
+    store = HBaseStore.of(HBaseSettings(host="127.0.0.1", port=port, timeout="5s"))
     store.open()  # connects, and asks nothing yet
     with pytest.raises(StoreUnavailableError) as caught:
         store.tables()

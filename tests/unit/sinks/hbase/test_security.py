@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from ingest.api import CatalogError
-from sinks.hbase.rpc.client import RpcClient
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.security import HBaseKerberos, Qop
 from sinks.hbase.settings import HBaseSettings
 
@@ -113,6 +113,6 @@ def test_missing_package_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("package")
 def test_missing_library_is_reported_at_the_start() -> None:
     with pytest.raises(CatalogError, match=r"libgssapi_krb5\.so\.2: cannot open") as caught:
-        RpcClient(settings_of(LOGIN))
+        RpcStore(settings_of(LOGIN))
     assert caught.value.code == "package_missing"
     assert "libkrb5-dev" in str(caught.value.hint)

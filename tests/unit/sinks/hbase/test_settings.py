@@ -1,7 +1,5 @@
 """Options of the hbase store."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -49,9 +47,9 @@ def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
 
 def test_families_are_created_only_with_thrift2() -> None:
     able = HBaseSettings.model_validate({"thrift2": {"host": "localhost", "port": 9091}})
-    assert HBaseStore(able).capabilities.creates_families
-    assert not HBaseStore(HBaseSettings()).capabilities.creates_families
-    assert not HBaseStore(able).capabilities.deletes_versions
+    assert HBaseStore.of(able).capabilities.creates_families
+    assert not HBaseStore.of(HBaseSettings()).capabilities.creates_families
+    assert not HBaseStore.of(able).capabilities.deletes_versions
 
 
 @pytest.mark.parametrize("options", [{"host": "hbase1"}, {"thrift2": {"host": "hbase1", "port": 9091}}])
@@ -70,8 +68,8 @@ def test_addresses_are_those_of_both_servers() -> None:
 def test_bootstrap_servers_replace_the_thrift_servers() -> None:
     settings = HBaseSettings(bootstrap_servers="localhost:16000, [::1]:16020")
     assert settings.addresses == (("localhost", 16000), ("::1", 16020))
-    assert HBaseStore(settings).capabilities.creates_families
-    assert HBaseStore(settings).capabilities.deletes_versions
+    assert HBaseStore.of(settings).capabilities.creates_families
+    assert HBaseStore.of(settings).capabilities.deletes_versions
 
 
 def test_bootstrap_server_on_another_machine_must_be_allowed() -> None:
@@ -112,18 +110,6 @@ def test_durabilities_of_each_protocol() -> None:
     refusal = HBaseSettings().durability_refusal(Durability.FSYNC)
     assert refusal is not None
     assert "`bootstrap_servers`" in refusal[1]
-
-
-def test_client_of_one_protocol_does_not_import_the_other() -> None:
-    script = (
-        "import sys\n"
-        "from sinks.hbase.settings import HBaseSettings\n"
-        "from sinks.hbase.store import HBaseStore\n"
-        "HBaseStore(HBaseSettings(bootstrap_servers='localhost:16000'))\n"
-        "print(*{'happybase', 'thriftpy2'} & sys.modules.keys())"
-    )
-    result = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == ""
 
 
 def test_files_for_tls_are_found_from_another_folder() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
-from sinks.hbase.client import TableExistsError
+from sinks.hbase.errors import TableExistsError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master

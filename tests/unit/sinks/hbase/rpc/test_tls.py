@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from ingest.api import Secret, StoreError, StoreUnavailableError
-from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import ConnectionLostError
 from sinks.hbase.rpc.sasl import Login
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.tls import tls_context
 from sinks.hbase.security import HBaseTls, Qop
 from sinks.hbase.settings import HBaseSettings
@@ -73,11 +73,11 @@ def test_server_of_another_authority_is_not_trusted(tmp_path: Path, authority: A
 def test_client_without_tls_or_certificate_cannot_connect(authority: Authority, server: RpcServer) -> None:
     address = str(server.address)
     for security in ({}, {"tls": {"ca_file": str(authority.certificate)}}):
-        client = RpcClient(HBaseSettings.model_validate({"bootstrap_servers": address, "security": security}))
+        store = RpcStore(HBaseSettings.model_validate({"bootstrap_servers": address, "security": security}))
         with pytest.raises(StoreUnavailableError, match=f"{address}") as caught:
-            client.open()
+            store.open()
         assert "Do they require TLS or Kerberos?" in str(caught.value.hint)
-        client.close()
+        store.close()
 
 
 def test_server_without_tls(authority: Authority) -> None:
@@ -93,11 +93,11 @@ def test_server_without_tls(authority: Authority) -> None:
         thread.start()
         address = f"127.0.0.1:{listening.getsockname()[1]}"
         options = {"bootstrap_servers": address, "security": {"tls": {"ca_file": str(authority.certificate)}}}
-        client = RpcClient(HBaseSettings.model_validate(options))
+        store = RpcStore(HBaseSettings.model_validate(options))
         with pytest.raises(StoreUnavailableError, match="no TLS connection") as caught:
-            client.open()
+            store.open()
         assert str(caught.value.hint).startswith("the server answers without TLS")
-        client.close()
+        store.close()
         thread.join(10)
 
 

@@ -14,9 +14,9 @@ from thriftpy2.protocol import TBinaryProtocol
 from thriftpy2.thrift import TProcessor
 from thriftpy2.transport import TMemoryBuffer
 
-from ingest.api import ALL_TIMES, Cell, Delete, FamilySpec, IngestError, Put, Scan, ScanCounts
+from ingest.api import Cell, Delete, FamilySpec, IngestError, Put, Scan
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.thrift.client import ThriftClient
+from sinks.hbase.thrift.store import ThriftStore
 from sinks.hbase.thrift.thrift1 import BatchMutation, ColumnDescriptor, Hbase
 from tests.support.damaged_thrift import CHANGES, Change
 from tests.support.rpc_server import frame, framed
@@ -138,28 +138,28 @@ DAMAGES = st.lists(CHANGES, min_size=1, max_size=2).map(changed)
 
 @given(method=st.sampled_from(METHODS), damage=DAMAGES)
 def test_damaged_answer_is_an_error(server: Server, method: str, damage: Callable[[bytes], bytes]) -> None:
-    client = ThriftClient(server.settings.with_timeout(WAIT_S))
-    client.open()
+    store = ThriftStore(server.settings.with_timeout(WAIT_S))
+    store.open()
     found: list[Cell] = []
     names: list[object] = []
 
     def read_versions() -> None:
-        row = client.get("t", b"r", [b"f:a"], 2, ALL_TIMES)
+        row = store.get("t", b"r", columns=[b"f:a"], versions=2)
         found.extend(row.cells if row else ())
 
     def scan() -> None:
-        for row in client.scan("t", Scan(), ScanCounts()):
+        for row in store.scan("t", Scan()):
             names.append(row.key)
             found.extend(row.cells)
 
     operations: list[Callable[[], object]] = [
         read_versions,
         scan,
-        lambda: names.extend(client.table_names()),
-        lambda: names.extend(client.splits("t")),
-        lambda: names.extend(client.values("t", b"r", b"f").values()),
-        lambda: names.extend(family.name for family in client.families("t")),
-        lambda: client.apply("t", [Put(b"r", {b"f:a": b"v"}, 7), Delete(b"s", 7)]),
+        lambda: names.extend(store.table_names()),
+        lambda: names.extend(store.region_starts("t")),
+        lambda: names.extend(store.values("t", b"r", b"f").values()),
+        lambda: names.extend(family.name for family in store.family_specs("t")),
+        lambda: store.apply("t", [Put(b"r", {b"f:a": b"v"}, 7), Delete(b"s", 7)]),
     ]
     server.damage = lambda name, answer: damage(answer) if name == method else answer
     try:
@@ -171,9 +171,9 @@ def test_damaged_answer_is_an_error(server: Server, method: str, damage: Callabl
     assert all(isinstance(name, bytes | str) for name in names)
     for cell in found:
         assert tuple(map(type, cell)) == (bytes, bytes, int, bytes)
-    client.close()
-    client = ThriftClient(server.settings)
-    client.open()
-    assert client.get("t", b"r", None, 1, ALL_TIMES) == (b"r", CELLS)
-    assert client.families("t") == (FamilySpec(b"f", versions=3),)
-    client.close()
+    store.close()
+    store = ThriftStore(server.settings)
+    store.open()
+    assert store.get("t", b"r") == (b"r", CELLS)
+    assert store.family_specs("t") == (FamilySpec(b"f", versions=3),)
+    store.close()

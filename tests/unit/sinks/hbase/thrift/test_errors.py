@@ -19,8 +19,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.store_errors import UnknownFamilyError
-from sinks.hbase.client import TableExistsError
-from sinks.hbase.errors import read_error, schema_error
+from sinks.hbase.errors import TableExistsError, read_error, schema_error
 from sinks.hbase.thrift.errors import RULES, error_of, reason_of, rule_for, text_of, translated
 from sinks.hbase.thrift.thrift1 import AlreadyExists, HBaseIOError, IllegalArgument
 

@@ -13,10 +13,10 @@ from thriftpy2.transport import TBufferedTransport, TSocket, TTransportException
 
 from ingest.api import Put, StoreError, StoreUnavailableError, UnclearRefusalError, WriteRejectedError
 from ingest.api.store_errors import UnknownFamilyError
-from sinks.hbase.client import NoFamilyError
+from sinks.hbase.errors import NoFamilyError
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift.client import ThriftClient
+from sinks.hbase.thrift.store import ThriftStore
 from sinks.hbase.thrift.thrift1 import Hbase, HBaseIOError, ThriftMutation
 
 NO_FAMILY = "no_family-get"
@@ -124,11 +124,11 @@ def serving(handler: object) -> Iterator[HBaseSettings]:
 
 def test_cell_of_a_family_that_the_table_lacks() -> None:
     with serving(OtherTable()) as settings:
-        client = ThriftClient(settings)
-        client.open()
+        store = ThriftStore(settings)
+        store.open()
         with pytest.raises(NoFamilyError):
-            client.values("attr2hbase", b"events", b"t:buckets")
-        client.close()
+            store.values("attr2hbase", b"events", b"t:buckets")
+        store.close()
 
 
 def captured(name: str) -> str:
@@ -155,10 +155,10 @@ class Refusing(OneRow):
     ("name", "error"), [("unclear-coprocessor", UnclearRefusalError), ("sanity-composed", WriteRejectedError)]
 )
 def test_puts_that_are_refused_are_not_named(name: str, error: type[StoreError], rows: int) -> None:
-    with serving(Refusing(captured(name))) as settings, closing(ThriftClient(settings)) as client:
-        client.open()
+    with serving(Refusing(captured(name))) as settings, closing(ThriftStore(settings)) as store:
+        store.open()
         with pytest.raises(error) as caught:
-            client.apply("t1", [Put(b"r%d" % number, {b"f:q": b"v"}, 1) for number in range(rows)])
+            store.apply("t1", [Put(b"r%d" % number, {b"f:q": b"v"}, 1) for number in range(rows)])
         if name == "unclear-coprocessor":
             assert caught.value.message == (
                 "refused: Failed 2 actions: org.apache.hadoop.hbase.DoNotRetryIOException: "
@@ -168,29 +168,29 @@ def test_puts_that_are_refused_are_not_named(name: str, error: type[StoreError],
 
 def test_row_that_is_refused_for_its_family_is_named_and_has_the_class() -> None:
     text = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException: Column family g does not exist"
-    with serving(Refusing(text)) as settings, closing(ThriftClient(settings)) as client:
-        client.open()
+    with serving(Refusing(text)) as settings, closing(ThriftStore(settings)) as store:
+        store.open()
         with pytest.raises(UnknownFamilyError) as caught:
-            client.apply("t1", [Put(b"r", {b"g:q": b"v"}, 1)])
+            store.apply("t1", [Put(b"r", {b"g:q": b"v"}, 1)])
     assert caught.value.indexes == [0]
 
 
 def test_values_of_a_cell_and_of_a_family() -> None:
     row = OneRow()
-    with serving(row) as settings, closing(ThriftClient(settings)) as client:
-        client.open()
-        assert client.values("attr2hbase", b"events", b"t") == {}
+    with serving(row) as settings, closing(ThriftStore(settings)) as store:
+        store.open()
+        assert store.values("attr2hbase", b"events", b"t") == {}
         row.cells = {b"t:buckets": b"16", b"t:committed": b"\xff"}
-        assert client.values("attr2hbase", b"events", b"t") == row.cells
-        assert client.values("attr2hbase", b"events", b"t:buckets") == {b"t:buckets": b"16"}
-        assert client.values("attr2hbase", b"events", b"t:owner") == {}
+        assert store.values("attr2hbase", b"events", b"t") == row.cells
+        assert store.values("attr2hbase", b"events", b"t:buckets") == {b"t:buckets": b"16"}
+        assert store.values("attr2hbase", b"events", b"t:owner") == {}
 
 
 @pytest.mark.parametrize(("before", "value"), [(None, "1"), ("1", "2"), ("1", None)])
 def test_property_whose_answer_was_lost_is_set_when_the_call_is_repeated(before: str | None, value: str | None) -> None:
     row = OneRow()
     row.cells = {} if before is None else {b"t:committed": before.encode()}
-    with serving(row) as settings, closing(HBaseStore(settings)) as store:
+    with serving(row) as settings, closing(HBaseStore.of(settings)) as store:
         store.open()
         row.lost_answers = 1
         with pytest.raises(StoreUnavailableError):

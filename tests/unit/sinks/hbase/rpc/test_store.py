@@ -1,17 +1,17 @@
-"""Check-and-puts and increments whose answer is lost, or that HBase rejects."""
+"""Check-and-puts and increments whose answer is lost, or that HBase rejects; durabilities that it refuses."""
 
 import struct
 from collections.abc import Iterator
 
 import pytest
 
-from ingest.api import NoTableError, Put, WriteRejectedError
+from ingest.api import Durability, NoTableError, Put, StoreRefusedError, WriteRejectedError
 from sinks.hbase.rpc.cells import CellEncoder
-from sinks.hbase.rpc.client import RpcClient
 from sinks.hbase.rpc.requests import INCREMENT
+from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.wire import Message, data, flag, number
 from sinks.hbase.settings import HBaseSettings
-from tests.support.rows_server import get_answer, meta_answer, no_table_answer, registry_answer
+from tests.support.rows_server import get_answer, master_answer, meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 
 REGIONSERVER = "org.apache.hadoop.hbase.regionserver."
@@ -28,6 +28,7 @@ class OneCell:
         exception: of each mutation, and of the calls of AdminService.
         nonces: groups and numbers of the increments that were executed.
         throttled: the number of the next gets that are refused for a while.
+        version: of the master, which has the table `t` with the families near and far; the latter is replicated.
     """
 
     def __init__(self) -> None:
@@ -37,13 +38,14 @@ class OneCell:
         self.exception = ""
         self.nonces: set[tuple[int, int]] = set()
         self.throttled = 0
+        self.version = ""
         self._encoder = CellEncoder(1 << 20)
         self.server = RpcServer(self._answer)
-        self.client = RpcClient(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
-        self.client.open()
+        self.store = RpcStore(HBaseSettings(bootstrap_servers=str(self.server.address), timeout="10s"))
+        self.store.open()
 
     def close(self) -> None:
-        self.client.close()
+        self.store.close()
         self.server.close()
 
     def _answer(self, request: Request) -> bytes | None:
@@ -55,8 +57,16 @@ class OneCell:
             return self._get(request)
         if request.method == "GetRegionLoad":
             return request.failure(REGIONSERVER + self.exception)
-        assert request.method == "Mutate"
-        return self._check_and_put(request)
+        return self._check_and_put(request) if request.method == "Mutate" else self._of_master(request)
+
+    def _of_master(self, request: Request) -> bytes:
+        if request.method == "GetActiveMaster":
+            return master_answer(request, self.server.address)
+        if request.method == "GetClusterStatus":
+            return request.answer(data(1, data(1, data(1, self.version.encode()))))
+        assert request.method == "GetTableDescriptors"
+        scope = data(2, data(1, b"REPLICATION_SCOPE") + data(2, b"1"))
+        return request.answer(data(1, data(3, data(1, b"near")) + data(3, data(1, b"far") + scope)))
 
     def _get(self, request: Request) -> bytes:
         if self.throttled:
@@ -113,22 +123,22 @@ def cluster() -> Iterator[OneCell]:
 
 
 def replace(cluster: OneCell, before: bytes | None, value: bytes) -> bool:
-    return cluster.client.replace("t", b"a", b"f:q", before=before, value=value)
+    return cluster.store.replace("t", b"a", b"f:q", before=before, value=value)
 
 
 def test_cell_is_replaced_if_it_has_the_expected_value(cluster: OneCell) -> None:
     assert replace(cluster, None, b"1")
     assert replace(cluster, b"1", b"2")
     assert not replace(cluster, b"1", b"3")
-    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"2"}
+    assert cluster.store.values("t", b"a", b"f:q") == {b"f:q": b"2"}
 
 
-def test_client_that_was_closed_looks_for_the_regions_again(cluster: OneCell) -> None:
+def test_store_that_was_closed_looks_for_the_regions_again(cluster: OneCell) -> None:
     """They may be elsewhere by then."""
     assert replace(cluster, None, b"1")
     assert replace(cluster, b"1", b"2")
-    cluster.client.close()
-    cluster.client.open()
+    cluster.store.close()
+    cluster.store.open()
     assert replace(cluster, b"2", b"3")
     assert [request.method for request in cluster.server.requests].count("Scan") == 2
 
@@ -136,7 +146,7 @@ def test_client_that_was_closed_looks_for_the_regions_again(cluster: OneCell) ->
 def test_replace_whose_first_answer_is_lost_returns_false_though_the_cell_is_written(cluster: OneCell) -> None:
     cluster.lost_answers = 1
     assert not replace(cluster, None, b"1")
-    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"1"}
+    assert cluster.store.values("t", b"a", b"f:q") == {b"f:q": b"1"}
     assert [request.method for request in cluster.server.requests].count("Mutate") == 2
 
 
@@ -151,13 +161,13 @@ def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None
     cluster.has_table = False
     with pytest.raises(NoTableError):
         replace(cluster, None, b"1")
-    assert cluster.client.values("t", b"a", b"f:q") == {}
+    assert cluster.store.values("t", b"a", b"f:q") == {}
 
 
 def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> None:
-    assert cluster.client.increment("t", b"a", b"f:q", 5) == 5
+    assert cluster.store.increment("t", b"a", b"f:q", 5) == 5
     cluster.lost_answers = 1
-    assert cluster.client.increment("t", b"a", b"f:q", -7) == -2
+    assert cluster.store.increment("t", b"a", b"f:q", -7) == -2
     assert [request.method for request in cluster.server.requests].count("Mutate") == 3
     assert len(cluster.nonces) == 2
     assert all(group and nonce for group, nonce in cluster.nonces)
@@ -166,16 +176,45 @@ def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> Non
 def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) -> None:
     cluster.exception = "NoSuchColumnFamilyException"
     with pytest.raises(WriteRejectedError):
-        cluster.client.increment("t", b"a", b"f:q", 1)
+        cluster.store.increment("t", b"a", b"f:q", 1)
 
 
 def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
     cluster.value, cluster.throttled = b"1", 2
-    assert cluster.client.values("t", b"a", b"f:q") == {b"f:q": b"1"}
+    assert cluster.store.values("t", b"a", b"f:q") == {b"f:q": b"1"}
     assert [request.method for request in cluster.server.requests].count("Get") == 3
-    assert cluster.client.take_busy_waits() == []
+    assert cluster.store.take_busy_waits() == []
 
 
 def test_sizes_that_only_administrators_may_see_are_not_reported(cluster: OneCell) -> None:
     cluster.exception = "AccessDeniedException"
-    assert cluster.client.regions("t") is None
+    assert cluster.store.regions("t") is None
+
+
+@pytest.mark.parametrize(
+    ("version", "family", "durability", "refused"),
+    [
+        ("3.0.0-alpha-4", b"far", Durability.SKIP, True),
+        ("10.1", b"far", Durability.SKIP, True),
+        ("3.0.0-alpha-4", b"near", Durability.SKIP, False),
+        ("3.0.0-alpha-4", b"far", Durability.SYNC, False),
+        ("2.6.1", b"far", Durability.SKIP, False),
+        ("", b"far", Durability.SKIP, False),
+        ("Unknown", b"far", Durability.SKIP, False),
+    ],
+)
+def test_hbase_3_refuses_rows_of_a_replicated_family_without_log(
+    cluster: OneCell, version: str, family: bytes, durability: Durability, refused: bool
+) -> None:
+    cluster.version = version
+    error = cluster.store.refusal_of("t", family, durability)
+    assert (error is not None) is refused
+    if error is not None:
+        assert isinstance(error, StoreRefusedError)
+        assert error.message.startswith('a family of table "t" is replicated, and HBase 3 refuses rows without')
+        assert error.message.endswith('family "far"')
+
+
+def test_version_of_the_servers_is_that_of_the_master(cluster: OneCell) -> None:
+    cluster.version = "2.6.1"
+    assert cluster.store.server_version() == "2.6.1"

@@ -3,6 +3,7 @@
 from collections.abc import Generator, Mapping, Sequence
 
 from ingest.api import (
+    ALL_TIMES,
     FamilySpec,
     IngestError,
     Mutation,
@@ -22,10 +23,10 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.notation import shown
-from sinks.hbase.client import HBaseClient, NoFamilyError
-from sinks.hbase.errors import Kind, unclear_refusal
+from sinks.hbase.errors import Kind, NoFamilyError, unclear_refusal
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.shell import shell_alter, shell_change, shell_create
+from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.encoding import Call, Encoder
 from sinks.hbase.thrift.errors import UNCLEAR, reason_of, rule_for, text_of
@@ -38,16 +39,11 @@ _DIAGNOSIS_S = 5.0
 """Time-out of the call that finds the reason of a failed write; a healthy server answers at once."""
 
 
-class ThriftClient(HBaseClient):
-    """
-    A client of a Thrift server, and of a Thrift2 server for changes of schemas.
-
-    A put is atomic; a delete and a put of one row are two calls, so a reader may see the state between them.
-    """
+class ThriftStore(HBaseStore):
+    """The tables of a cluster through a Thrift server, and a Thrift2 server for changes of schemas."""
 
     def __init__(self, settings: HBaseSettings) -> None:
-        self.protocol = "a Thrift server" if settings.thrift2 is None else "a Thrift and a Thrift2 server"
-        self._settings = settings
+        super().__init__(settings)
         self._connection = Connection(settings)
         self._reader = Reader(self._connection)
         self._thrift2 = None if settings.thrift2 is None else Thrift2(settings, settings.thrift2)
@@ -61,6 +57,11 @@ class ThriftClient(HBaseClient):
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
+
+    @property
+    def connected_by(self) -> str:
+        """The servers that the settings name."""
+        return "a Thrift server" if self._thrift2 is None else "a Thrift and a Thrift2 server"
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations in as few calls as their timestamps and durabilities allow."""
@@ -76,25 +77,31 @@ class ThriftClient(HBaseClient):
                 raise _unclear(error, table) or self._disabled(table) or error from error.__cause__
 
     def get(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
     ) -> Row | None:
         """One row; several versions take one more call for each column."""
         return self._reader.get(table, row, columns, versions, times)
 
-    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range; several versions take one more call for each column of a row."""
-        return self._reader.scan(table, scan, counts)
+        return self._reader.scan(table, scan, counts or ScanCounts())
 
     def table_names(self) -> Sequence[str]:
         """Names of all tables of users."""
         return self._connection.call(lambda client: [name.decode() for name in client.getTableNames()])
 
-    def families(self, table: str) -> tuple[FamilySpec, ...]:
+    def family_specs(self, table: str) -> tuple[FamilySpec, ...]:
         """A table's families, by name."""
         return self._reader.described(table)
 
-    def splits(self, table: str) -> tuple[bytes, ...]:
-        """Row keys at which the regions of a table start."""
+    def region_starts(self, table: str) -> tuple[bytes, ...]:
+        """The starts of the regions but the first."""
         return self._reader.splits(table)
 
     def create_table(self, spec: TableSpec) -> None:
@@ -131,7 +138,7 @@ class ThriftClient(HBaseClient):
             self._thrift2.change_family(table, family)
         except StoreRefusedError as error:
             try:
-                self.families(table)
+                self.family_specs(table)
             except NotFoundError:
                 raise SchemaError(error.message, hint=error.hint) from error.__cause__
             raise
@@ -176,7 +183,7 @@ class ThriftClient(HBaseClient):
 
     def _disabled(self, table: str) -> StoreRefusedError | None:
         """The reason why a write got no answer, if the table is disabled: HBase waits for its regions."""
-        connection = Connection(self._settings.with_timeout(_DIAGNOSIS_S))
+        connection = Connection(self.settings.with_timeout(_DIAGNOSIS_S))
         try:
             connection.open()
             enabled = connection.call(lambda client: client.isTableEnabled(table.encode()), table=table)

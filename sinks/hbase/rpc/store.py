@@ -6,7 +6,9 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from ingest.api import (
     ALL_TIMES,
     BusyWait,
+    Durability,
     FamilySpec,
+    IngestError,
     Mutation,
     NotFoundError,
     Row,
@@ -18,7 +20,8 @@ from ingest.api import (
     TimeRange,
 )
 from ingest.api.errors import PackageMissingError
-from sinks.hbase.client import HBaseClient
+from ingest.api.notation import shown
+from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
@@ -34,21 +37,23 @@ from sinks.hbase.rpc.wire import Message
 from sinks.hbase.rpc.writing import Writer
 from sinks.hbase.security import INSTALL_KERBEROS, KERBEROS_PACKAGE, HBaseKerberos
 from sinks.hbase.settings import HBaseSettings
+from sinks.hbase.store import HBaseStore
+
+_REFUSES_REPLICATED = 3
+"""First version that refuses rows of replicated families without the write-ahead log; others do not replicate them."""
 
 
-class RpcClient(HBaseClient):
+class RpcStore(HBaseStore):
     """
-    A client of masters and region servers.
+    The tables of a cluster through its masters and region servers.
 
     Args:
         settings: with `bootstrap_servers`.
         nonce: returns a random number of 63 bits.
     """
 
-    protocol = "HBase's native RPC"
-
     def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
-        self._settings = settings
+        super().__init__(settings)
         self._nonce = nonce
         bootstrap = [Address(*address) for address in settings.addresses]
         security = settings.security
@@ -63,7 +68,7 @@ class RpcClient(HBaseClient):
         self._calls = RepeatedCalls(self._cluster, self._regions, self._attempts)
         self._master = Master(self._cluster, self._attempts, nonce)
         self._region_admin = RegionAdmin(self._calls)
-        self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.families(table)))
+        self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.family_specs(table)))
         self._busy_waits: list[BusyWait] = []
         self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
 
@@ -77,9 +82,14 @@ class RpcClient(HBaseClient):
         self._cluster.close()
         self._regions.clear()
 
+    @property
+    def connected_by(self) -> str:
+        """No server of its own."""
+        return "HBase's native RPC"
+
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations, in one call for each server if none has a row key of another one."""
-        self._writer.apply(table, mutations, Attempts(self._settings.timeout, on_busy=self._busy_waits.append))
+        self._writer.apply(table, mutations, Attempts(self.settings.timeout, on_busy=self._busy_waits.append))
 
     def take_busy_waits(self) -> list[BusyWait]:
         """The waits of writes."""
@@ -87,25 +97,31 @@ class RpcClient(HBaseClient):
         return waits
 
     def get(
-        self, table: str, row: bytes, columns: Sequence[bytes] | None, versions: int, times: TimeRange
+        self,
+        table: str,
+        row: bytes,
+        *,
+        columns: Sequence[bytes] | None = None,
+        versions: int = 1,
+        times: TimeRange = ALL_TIMES,
     ) -> Row | None:
         """One row."""
         return self._reader.get(table, row, columns, versions, times)
 
-    def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
+    def scan(self, table: str, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """Rows of a range."""
-        return self._reader.scan(table, scan, counts)
+        return self._reader.scan(table, scan, counts or ScanCounts())
 
     def table_names(self) -> Sequence[str]:
         """Names of all tables of users."""
         return self._master.table_names()
 
-    def families(self, table: str) -> tuple[FamilySpec, ...]:
+    def family_specs(self, table: str) -> tuple[FamilySpec, ...]:
         """A table's families, by name."""
         return self._master.families(table)
 
-    def splits(self, table: str) -> tuple[bytes, ...]:
-        """Row keys at which the regions of a table start."""
+    def region_starts(self, table: str) -> tuple[bytes, ...]:
+        """The starts of the regions but the first."""
         regions = self._calls.run(table, lambda deadline_s: self._regions.present(table, deadline_s))
         return tuple(region.start for region in regions.all if region.start)
 
@@ -116,16 +132,21 @@ class RpcClient(HBaseClient):
         except StoreRefusedError:
             return None
 
-    def version(self) -> str | None:
+    def server_version(self) -> str | None:
         """The version of the active master; None if it tells only administrators."""
         try:
             return self._master.version() or None
         except StoreRefusedError:
             return None
 
-    def replicated_families(self, table: str) -> frozenset[bytes]:
-        """Those with a REPLICATION_SCOPE."""
-        return frozenset(self._master.replicated_families(table))
+    def refusal_of(self, table: str, family: bytes, durability: Durability) -> IngestError | None:
+        """That of HBase 3 for a replicated family and `skip`."""
+        if durability is not Durability.SKIP or family not in self._master.replicated_families(table):
+            return None
+        major = (self.server_version() or "").partition(".")[0]
+        if not major.isdecimal() or int(major) < _REFUSES_REPLICATED:
+            return None
+        return error_of_kind(Kind.REPLICATED, table, f"family {shown(family)}")
 
     def flush(self, table: str) -> None:
         """
@@ -198,7 +219,7 @@ class RpcClient(HBaseClient):
         return self._calls.of_row(table, row, "Mutate", request, incremented, is_write=True)
 
     def _attempts(self) -> Attempts:
-        return Attempts(self._settings.timeout)
+        return Attempts(self.settings.timeout)
 
 
 def _logins(kerberos: HBaseKerberos) -> Logins:
