@@ -1,20 +1,28 @@
 """The lock of a root: one process at a time makes a dump or removes some."""
 
+import time
 from collections.abc import Callable
 
-from ingest.durable.lease import Grant, Lease, grant_in
+from ingest.durable.lease import Grant, Lease, Timing, grant_in
 from sinks.dumps.layout import LOCK
 from sinks.files.register import RootRegister
 from sinks.files.root import Root
 
 
-def root_lock(root: Root, activity: str, *, on_wait: Callable[[str], None] = lambda _message: None) -> Lease:
+def root_lock(
+    root: Root,
+    activity: str,
+    *,
+    wait: Callable[[float], object] = time.sleep,
+    on_wait: Callable[[str], None] = lambda _message: None,
+) -> Lease:
     """
     The lock of a root; check it before each change that readers see.
 
     Args:
         root: that is locked.
         activity: what this process does, for messages.
+        wait: waits for a number of seconds; raises to end a wait for the lock.
         on_wait: as in `Lease`.
     """
     return Lease(
@@ -23,6 +31,7 @@ def root_lock(root: Root, activity: str, *, on_wait: Callable[[str], None] = lam
         hint="wait until it has ended",
         activity=activity,
         on_wait=on_wait,
+        timing=Timing(wait=wait),
     )
 
 

@@ -14,6 +14,7 @@ removed by `expire`, as one that was killed after the rename.
 """
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
@@ -70,6 +71,7 @@ class DumpRun:
         root: that gets the dump.
         run_id: of this run; unique among the dumps of the root.
         clock_ms: milliseconds since the epoch.
+        wait: waits for a number of seconds; raises to end a wait for the lock.
         on_wait: called with a message while the lock of another process may be valid.
 
     Attributes:
@@ -86,6 +88,7 @@ class DumpRun:
         run_id: str,
         *,
         clock_ms: Callable[[], int] = now_ms,
+        wait: Callable[[float], object] = time.sleep,
         on_wait: Callable[[str], None] = lambda _message: None,
     ) -> None:
         self.id = run_id
@@ -93,7 +96,7 @@ class DumpRun:
         self._folder = run_folder(run_id)
         self._root = root
         self._clock_ms = clock_ms
-        self._lock = root_lock(root, f'the dump "{run_id}"', on_wait=on_wait)
+        self._lock = root_lock(root, f'the dump "{run_id}"', wait=wait, on_wait=on_wait)
         self._opened = ExitStack()
         self._record: RunPlan | None = None
         self._results: dict[str, dict[int, TableFile | None]] = {}

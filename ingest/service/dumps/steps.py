@@ -136,7 +136,8 @@ def dump_steps(  # noqa: PLR0913 - the parts of a dump, each used once
     """
     started_s, opened = time.monotonic(), open_root(root)
     run_id = options.resume or options.id or f"{dump_name(clock_ms())}-{secrets.token_hex(3)}"
-    with DumpRun(opened, run_id, clock_ms=clock_ms, on_wait=place.on_blocked) as run:
+    wait = partial(place.cancellation.wait_or_end, "dump")
+    with DumpRun(opened, run_id, clock_ms=clock_ms, wait=wait, on_wait=place.on_blocked) as run:
         if options.resume:
             prepared = _resumed(run, options, sources, engine)
         else:

@@ -12,6 +12,7 @@ import pytest
 from ingest.api import ConfigError, ConflictError, IntegrityError, NotFoundError, Put, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config.options import DumpOptions
+from ingest.durable.lease import require_grant
 from ingest.service.dumps.dump import Dump
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources
@@ -21,11 +22,14 @@ from ingest.service.jobs.job import Steps
 from ingest.service.jobs.place import Place
 from ingest.service.request import options_of
 from sinks.dumps.errors import TableNotDumpedError, TableNotInDumpError
+from sinks.dumps.layout import LOCK
 from sinks.dumps.ranges import DumpSlice, Limits
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
+from sinks.files.register import RootRegister
 from sinks.rocksdb.views import VIEWS
 from tests.support.dump_runs import COMMITTED_MS, TABLE, InProcess, dumped, opened, written
+from tests.support.leases import left_lease
 from tests.support.place import Here
 
 ONE_FILE = {"limits": Limits(file_bytes=1), "slice_s": -1.0}
@@ -241,6 +245,16 @@ def test_cancelled(configuration):
             list(steps(configuration, InProcess(), view=view, place=place))
         view.remove()
     assert found.value.code == "job_cancelled"
+
+
+def test_cancelled_while_the_root_may_be_in_use(configuration):
+    place, register = Here(), RootRegister(LocalRoot(Path("dumps")), LOCK)
+    other = left_lease(register)
+    place.cancellation.request()
+    with pytest.raises(ConflictError) as found:
+        list(steps(configuration, InProcess(), place=place))
+    assert found.value.code == "job_cancelled"
+    require_grant(register, other)
 
 
 def test_dump_that_is_not_finished_releases_the_root(configuration):
