@@ -36,6 +36,8 @@ _EVENTS = 1_500
 _RATE = 10.0
 _PER_BATCH = {COUNTED: 500, ARCHIVED: 2_000}
 """Maximum number of events of a micro-batch: several for a compaction, few for a re-run of the archive."""
+_TRIGGER = {"every": "2s"}
+"""Three pipelines without a pause keep two cores busy, so that each start and job takes several times as long."""
 _SERVICE_ENDED = 3
 """Exit code of a command whose service was killed."""
 _REFUSED = "%{pn} ends_with '13'"
@@ -89,7 +91,7 @@ class JobsRun:
         def pipeline(name: str, *sinks: dict[str, Any]) -> dict[str, Any]:
             (source,) = self.run.content()["pipelines"][self.run.pipeline]["source"].values()
             kafka = source | {"group": self._groups[name], "max_events_per_batch": _PER_BATCH[name]}
-            return {"source": {"kafka": kafka}, "decorators": decorators, "sinks": [*sinks]}
+            return {"source": {"kafka": kafka}, "trigger": _TRIGGER, "decorators": decorators, "sinks": [*sinks]}
 
         def sink(table: str, row_key: str, value: str) -> dict[str, Any]:
             cell = {"family": "d", "qualifier": "v", "value": value}
@@ -104,6 +106,7 @@ class JobsRun:
             self.documents: {"families": {"d": {}}, "blobs": {"block_size": "10KB", "sweep_after": "1m"}},
         }
         pipelines = {
+            self.run.pipeline: {"trigger": _TRIGGER},
             COUNTED: pipeline(COUNTED, sink(self.counts, "%{class}", "1"), sink(self.orders, "%{pn}", "%{pn}")),
             ARCHIVED: pipeline(ARCHIVED, {"archive": archive}, sink(self.seen, "%{pn}", "%{pn}")),
         }
