@@ -94,6 +94,7 @@ def archive(jobs: JobsRun) -> None:
         assert jobs.partitions()[value].current() == done["version"]
         assert {row["label"] for row in jobs.archived()} == {"new"}
         jobs.stop()
+    jobs.end_rewrites()
     command = (words.CLEANUP, "events", "--older-than", "0s", "--force", "--incomplete")
     jobs.killed(("archive_hidden", 1), *command)
     jobs.start()

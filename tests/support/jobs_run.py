@@ -9,14 +9,17 @@ row, its count, its change and its line in the archive once, whatever was killed
 import json
 import signal
 import subprocess
+import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from typing import Any
 
 from ingest.api import Store
 from sinks.archive.layout import PartitionRule
 from sinks.archive.partition import Partition, partitions
+from sinks.archive.rewrites import STALE_MS, announce, announcements
 from sinks.files.opening import open_root
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
@@ -211,6 +214,12 @@ class JobsRun:
     def partitions(self) -> dict[str, Partition]:
         """The partitions of the archive, by value."""
         return dict(partitions(open_root(str(self._archive / "events")), PartitionRule()))
+
+    def end_rewrites(self) -> None:
+        """Let the announcements of killed re-runs and joins have no effect any more, as ten minutes after the kill."""
+        root, now_ms = open_root(str(self._archive / "events")), time.time_ns() // 1_000_000
+        for left in list(announcements(root, now_ms)):
+            announce(root, replace(left, heartbeat_ms=now_ms - STALE_MS - 1))
 
     def archived(self) -> list[dict[str, Any]]:
         """The rows of the archive that readers see."""
