@@ -14,16 +14,15 @@ HBase by its native RPC, without a Thrift server.
     cluster       connections to the servers; who has the meta table, and who is the active master
     regions       which server has which region of a table
     attempts      how long a call that the cluster cannot serve now is repeated
+    repeating     calls about regions, repeated while a region moves or a server is busy
     requests      messages that several calls have
     cells         mutations as a block of cells, and a block of cells as rows
     multi         the call with many mutations
     division      divides mutations into calls, by region, server and size
-    outcome       what became of the mutations of some calls
-    writing       writes mutations: sends calls, and repeats what was not written
+    writing       writes mutations: sends calls, and sends again what was not written
     scanner       a scanner of one region
     filters       the filter of a scan with patterns, and which servers apply it
     table_scan    a scan of a table, region by region
-    repeating     repeats calls that may run twice, while their region moves
     reading       gets and scans
     region_admin  sizes, flushes and compactions of regions
     schema        tables and families as messages

@@ -15,6 +15,11 @@ class Request(NamedTuple):
     server: Address
     batches: list[Batch]
 
+    @property
+    def indexes(self) -> list[int]:
+        """Of all its mutations, in their order in the call."""
+        return [index for batch in self.batches for index in batch.indexes]
+
 
 def requests_of(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence[bytes]) -> Iterator[Request]:
     """Calls of limited size, each to one server with batches of several regions."""

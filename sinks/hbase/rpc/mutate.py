@@ -9,20 +9,19 @@ import struct
 from ingest.api import Durability, split_column
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.requests import DURABILITIES, INCREMENT, PUT, region_specifier
-from sinks.hbase.rpc.wire import WireError, data, number
+from sinks.hbase.rpc.requests import DURABILITIES, INCREMENT, PUT
+from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 _AMOUNT = struct.Struct(">q")
 _EQUAL = 2  # CompareType
 _BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
 
 
-def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bytes:
+def check_and_put(row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bytes:
     """
-    A MutateRequest that writes a cell if its value is still the one before.
+    A MutateRequest, but for its region, that writes a cell if its value is still the one before.
 
     Args:
-        region: its name.
         row: the row key.
         column: of the cell.
         before: the expected value; an empty one is equal to None, which is no cell.
@@ -33,15 +32,19 @@ def check_and_put(region: bytes, row: bytes, column: bytes, *, before: bytes | N
     # Condition, Comparator, BinaryComparator, ByteArrayComparable
     comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
     condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
-    return data(1, region_specifier(region)) + data(2, mutation) + data(3, condition)
+    return data(2, mutation) + data(3, condition)
 
 
-def increment(region: bytes, row: bytes, column: bytes, amount: int, nonces: tuple[int, int]) -> bytes:
+def is_written(answer: Answer) -> bool:
+    """Whether the condition was true, in the answer to a check-and-put."""
+    return Message(answer.message).flag(2)  # MutateResponse: processed 2
+
+
+def increment(row: bytes, column: bytes, amount: int, nonces: tuple[int, int]) -> bytes:
     """
-    A MutateRequest that adds to a cell.
+    A MutateRequest, but for its region, that adds to a cell.
 
     Args:
-        region: its name.
         row: the row key.
         column: of the cell.
         amount: in 64 bits, signed.
@@ -49,7 +52,7 @@ def increment(region: bytes, row: bytes, column: bytes, amount: int, nonces: tup
     """
     group, nonce = nonces
     mutation = _mutation(row, INCREMENT, column, _AMOUNT.pack(amount)) + number(9, nonce)
-    return data(1, region_specifier(region)) + data(2, mutation) + number(4, group)
+    return data(2, mutation) + number(4, group)
 
 
 def incremented(answer: Answer) -> int:

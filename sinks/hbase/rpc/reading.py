@@ -11,9 +11,8 @@ from sinks.hbase.paging import Paging
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.filters import ServerFilters
-from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
+from sinks.hbase.rpc.requests import columns_message, time_range_message
 from sinks.hbase.rpc.scanner import ScannedRow
 from sinks.hbase.rpc.table_scan import TableScan, size_of
 from sinks.hbase.rpc.wire import Message, WireError, data, number
@@ -63,12 +62,7 @@ class Reader:
         """
         # GetRequest of Client.proto: region 1, get 2; Get: row 1, column 2, time_range 5, max_versions 6
         cells = columns_message(2, columns) + time_range_message(5, times) + number(6, versions)
-        get = data(2, data(1, row) + cells)
-
-        def request(region: Region) -> bytes:
-            return data(1, region_specifier(region.name)) + get
-
-        return self._calls.of_row(table, row, "Get", request, _row)
+        return self._calls.of_row(table, row, "Get", data(2, data(1, row) + cells), _row)
 
     def scan(self, table: str, scan: Scan, counts: ScanCounts) -> Generator[Row]:
         """

@@ -104,10 +104,9 @@ class RegionAdmin:
         """The result of a call to the server with the region of a row; the region is the first field of the request."""
 
         def call(deadline_s: float) -> T:
-            region = self._calls.located(table, self._calls.regions.of(table, deadline_s).of(row))
-            assert region.server is not None  # noqa: S101 - checked by `located`
+            region, server = self._calls.located(table, self._calls.regions.of(table, deadline_s).of(row))
             request = data(1, region_specifier(region.name)) + parameter
-            answer = self._calls.cluster.call(region.server, _SERVICE, method, request, deadline_s)
+            answer = self._calls.cluster.call(server, _SERVICE, method, request, deadline_s)
             return read(Message(answer.message))
 
         return self._calls.run(table, call)

@@ -1,4 +1,4 @@
-"""Repeats calls that may run twice, while the region that they need moves."""
+"""Calls about regions, which are repeated while a region moves or a server is busy."""
 
 from collections.abc import Callable
 from typing import TypeVar
@@ -10,17 +10,22 @@ from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
-from sinks.hbase.rpc.wire import WireError
+from sinks.hbase.rpc.requests import region_specifier
+from sinks.hbase.rpc.stream import Address
+from sinks.hbase.rpc.wire import WireError, data
 
 T = TypeVar("T")
+
+CALL_ERRORS = (RemoteError, ConnectionLostError, WireError, IngestError)
+"""Of a call about a region; `RepeatedCalls.wait_after` decides which of them are repeated."""
 
 
 class RepeatedCalls:
     """
-    Calls that may run twice: reads, writes that check a cell, and increments with their nonce; called by one thread.
+    Calls about regions; called by one thread.
 
     Args:
-        attempts: returns the attempts of one call.
+        attempts: returns the attempts of one call that may run twice: a read, a write that checks a cell.
     """
 
     def __init__(self, cluster: Cluster, regions: RegionCache, attempts: Callable[[], Attempts]) -> None:
@@ -28,49 +33,30 @@ class RepeatedCalls:
         self.regions = regions
         self._attempts = attempts
 
-    def run(self, table: str, call: Callable[[float], T], *, is_write: bool = False) -> T:
+    def run(self, table: str, call: Callable[[float], T]) -> T:
         """
-        The result of a call, which is repeated for some seconds while the cluster cannot execute it.
+        The result of a read, which is repeated for some seconds while the cluster cannot execute it.
 
         Args:
             table: for messages.
             call: with a deadline.
-            is_write: whether it raises as `Store.apply`, not as a read.
 
         Raises:
-            NotFoundError: of a read: there is no such table.
-            NoFamilyError: of a read: the table lacks a family.
-            StoreError: as `errors` translates the exception of a server.
+            IngestError: as `wait_after`.
         """
         attempts = self._attempts()
         while True:
             try:
                 return call(attempts.deadline_s)
-            except RemoteError as error:
-                if error.kind is Kind.NO_FAMILY and not is_write:
-                    raise NoFamilyError(str(error)) from error
-                if error.kind is Kind.BUSY and attempts.wait_for_busy(error.reason, error.wait_s):
-                    continue
-                if error.kind not in REPEATED:
-                    failure = store_error(error, table)
-                    raise (failure if is_write else read_error(failure)) from error
-                reason: Exception = error
-            except (ConnectionLostError, WireError) as error:
-                reason = error
-            except IngestError as error:
-                self.regions.forget(table)  # an operator may correct where they are
-                raise (error if is_write else read_error(error)) from error.__cause__
-            self.regions.forget(table)
-            self.cluster.forget_meta()
-            if not attempts.pause():
-                raise unavailable(reason, table) from reason
+            except CALL_ERRORS as error:
+                self.wait_after(error, table, attempts)
 
     def of_row(
         self,
         table: str,
         row: bytes,
         method: str,
-        request: Callable[[Region], bytes],
+        request: bytes,
         read: Callable[[Answer], T],
         *,
         is_write: bool = False,
@@ -82,29 +68,60 @@ class RepeatedCalls:
             table: of the row.
             row: its key.
             method: of ClientService.
-            request: the message for the region.
+            request: its message but for the region, which is field 1.
             read: the result in an answer; a WireError is another attempt.
-            is_write: as `run`.
+            is_write: whether it raises as `Store.apply`, not as a read.
 
         Raises:
-            as `run`.
+            IngestError: as `wait_after`.
         """
+        attempts = self._attempts()
+        while True:
+            try:
+                region, server = self.located(table, self.regions.of(table, attempts.deadline_s).of(row))
+                message = data(1, region_specifier(region.name)) + request
+                return read(self.cluster.call(server, CLIENT_SERVICE, method, message, attempts.deadline_s))
+            except CALL_ERRORS as error:
+                self.wait_after(error, table, attempts, is_write=is_write)
 
-        def call(deadline_s: float) -> T:
-            region = self.located(table, self.regions.of(table, deadline_s).of(row))
-            assert region.server is not None  # noqa: S101 - checked by `located`
-            return read(self.cluster.call(region.server, CLIENT_SERVICE, method, request(region), deadline_s))
+    def wait_after(self, error: Exception, table: str, attempts: Attempts, *, is_write: bool = False) -> None:
+        """
+        Wait until the next attempt of a call, which looks up its region again unless a server is busy.
 
-        return self.run(table, call, is_write=is_write)
+        Args:
+            error: of the last attempt; one of `CALL_ERRORS`.
+            table: of the call.
+            attempts: of the call.
+            is_write: whether it raises as `Store.apply`, not as a read.
+
+        Raises:
+            NotFoundError: of a read: there is no such table.
+            NoFamilyError: of a read: the table lacks a family.
+            StoreError: there is no next attempt; as `errors` translates the exception of a server.
+        """
+        if isinstance(error, RemoteError):
+            if error.kind is Kind.BUSY and attempts.wait_for_busy(error.reason, error.wait_s):
+                return
+            if error.kind is Kind.NO_FAMILY and not is_write:
+                raise NoFamilyError(str(error)) from error
+            if error.kind not in REPEATED:
+                failure = store_error(error, table)
+                raise (failure if is_write else read_error(failure)) from error
+        self.regions.forget(table)
+        if isinstance(error, IngestError):  # an operator may correct where the regions are
+            raise (error if is_write else read_error(error)) from error.__cause__
+        self.cluster.forget_meta()
+        if not attempts.pause():
+            raise unavailable(error, table) from error
 
     @staticmethod
-    def located(table: str, region: Region | None) -> Region:
+    def located(table: str, region: Region | None) -> tuple[Region, Address]:
         """
-        The region, which is on a server.
+        A region and its server.
 
         Raises:
             ConnectionLostError: a split, merge or move hides it.
         """
         if region is None or region.server is None:
             raise ConnectionLostError(f'a region of table "{table}" is on no server now')
-        return region
+        return region, region.server

@@ -25,15 +25,14 @@ from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
-from sinks.hbase.rpc.mutate import check_and_put, increment, incremented
+from sinks.hbase.rpc.mutate import check_and_put, increment, incremented, is_written
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.region_admin import RegionAdmin
-from sinks.hbase.rpc.regions import Region, RegionCache
+from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.sasl import Logins
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
-from sinks.hbase.rpc.wire import Message
 from sinks.hbase.rpc.writing import Writer
 from sinks.hbase.security import INSTALL_KERBEROS, KERBEROS_PACKAGE, HBaseKerberos
 from sinks.hbase.settings import HBaseSettings
@@ -70,7 +69,7 @@ class RpcStore(HBaseStore):
         self._region_admin = RegionAdmin(self._calls)
         self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.family_specs(table)))
         self._busy_waits: list[BusyWait] = []
-        self._writer = Writer(self._cluster, self._regions, max_cell_bytes=settings.max_cell_bytes)
+        self._writer = Writer(self._calls, max_cell_bytes=settings.max_cell_bytes)
 
     def open(self) -> None:
         """Find the meta table."""
@@ -190,14 +189,8 @@ class RpcStore(HBaseStore):
 
     def replace(self, table: str, row: bytes, column: bytes, *, before: bytes | None, value: bytes) -> bool:
         """Write a cell if its value is still the one before."""
-
-        def request(region: Region) -> bytes:
-            return check_and_put(region.name, row, column, before=before, value=value)
-
-        # MutateResponse of Client.proto: processed 2
-        return self._calls.of_row(
-            table, row, "Mutate", request, lambda answer: Message(answer.message).flag(2), is_write=True
-        )
+        request = check_and_put(row, column, before=before, value=value)
+        return self._calls.of_row(table, row, "Mutate", request, is_written, is_write=True)
 
     def increment(self, table: str, row: bytes, column: bytes, amount: int) -> int:
         """
@@ -211,11 +204,7 @@ class RpcStore(HBaseStore):
             WriteRejectedError: the table lacks the family, or the value has not eight bytes.
             StoreError: as `apply`.
         """
-        nonces = (self._nonce(), self._nonce())
-
-        def request(region: Region) -> bytes:
-            return increment(region.name, row, column, amount, nonces)
-
+        request = increment(row, column, amount, (self._nonce(), self._nonce()))
         return self._calls.of_row(table, row, "Mutate", request, incremented, is_write=True)
 
     def _attempts(self) -> Attempts:

@@ -81,9 +81,9 @@ class TableScan:
         bounds = self._bounds()
         is_before = bounds.is_reverse and not (bounds.first and bounds.includes_first)
         found = regions.before(bounds.first) if is_before else regions.of(bounds.first)
-        region = self._region = self._calls.located(self._table, found)
-        assert region.server is not None  # noqa: S101 - checked by `located`
-        connection = self._calls.cluster.connection(region.server, CLIENT_SERVICE, deadline_s)
+        region, server = self._calls.located(self._table, found)
+        self._region = region
+        connection = self._calls.cluster.connection(server, CLIENT_SERVICE, deadline_s)
         scan = self._scan
         server_filter = self._filters.of(scan, connection, region, self._last_row, deadline_s)
         is_lossy = bool(scan.fuzzy) and not scan.reverse and self._filters.is_lossy(connection)

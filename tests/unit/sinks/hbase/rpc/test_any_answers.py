@@ -74,9 +74,8 @@ class Client:
         self.timeout_s = 20.0
         self.cluster = Cluster([server.address], may_leave_machine=False)
         self.cluster.open()
-        regions = RegionCache(self.cluster)
-        self._writer = Writer(self.cluster, regions, max_cell_bytes=1 << 20)
-        calls = RepeatedCalls(self.cluster, regions, self._attempts)
+        calls = RepeatedCalls(self.cluster, RegionCache(self.cluster), self._attempts)
+        self._writer = Writer(calls, max_cell_bytes=1 << 20)
         self._reader = Reader(calls, lambda _table: frozenset([b"f"]))
         self._admin = RegionAdmin(calls)
         self._master = Master(self.cluster, self._attempts, lambda: 1, sleep=lambda _seconds: None)

@@ -27,10 +27,8 @@ from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, decoded
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
-from sinks.hbase.rpc.errors import RemoteError
-from sinks.hbase.rpc.multi import BatchFailure
-from sinks.hbase.rpc.outcome import Outcome
 from sinks.hbase.rpc.regions import RegionCache
+from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
@@ -78,7 +76,8 @@ class FalseCluster:
         self.servers = [RpcServer(self._answer), RpcServer(self._answer)]
         self.cluster = Cluster([self.servers[0].address], may_leave_machine=False)
         self.cluster.open()
-        self.writer = Writer(self.cluster, RegionCache(self.cluster), max_cell_bytes=10 << 20)
+        calls = RepeatedCalls(self.cluster, RegionCache(self.cluster), lambda: Attempts(1.0))
+        self.writer = Writer(calls, max_cell_bytes=10 << 20)
 
     def apply(self, *mutations: Mutation) -> None:
         self.writer.apply("t", mutations, Attempts(1.0, sleep=lambda _seconds: None, on_busy=self.waits.append))
@@ -172,13 +171,32 @@ def test_table_of_one_region(false: FalseCluster) -> None:
     assert len(false.calls) == 1
 
 
-def test_busy_server_is_that_of_the_last_answer_if_none_waits_longer() -> None:
-    outcome = Outcome()
-    first, second = RemoteError(BUSY, "one"), RemoteError(BUSY, "two")
-    for index, error in enumerate((first, second)):
-        outcome.failed(BatchFailure(error, [index], is_of_region=True))
-    assert outcome.busy is second
-    assert outcome.again == [0, 1]
+def test_busy_server_is_that_of_the_last_answer_if_none_waits_longer(false: FalseCluster) -> None:
+    texts = iter(["one", "two"])
+
+    def fail(_region: bytes) -> str:
+        false.text = next(texts)
+        return BUSY
+
+    false.fail_region = fail
+    with pytest.raises(StoreBusyError, match="two"):
+        false.writer.apply("t", [put(b"a"), put(b"z")], Attempts(0.2))
+
+
+def test_moved_region_is_looked_up_though_another_one_is_busy(false: FalseCluster) -> None:
+    failures = {b"t,,1.": iter([MOVED]), b"t,m,1.": iter([BUSY])}
+    false.fail_region = lambda region: next(failures[region], None)
+    false.apply(put(b"a"), put(b"z"))
+    assert (sorted(false.rows), false.lookups) == ([b"a", b"z"], 2)
+    assert [wait.reason for wait in false.waits] == ["RegionTooBusyException"]
+
+
+def test_final_failure_is_raised_though_another_server_is_busy(false: FalseCluster) -> None:
+    names = {b"t,,1.": HBASE + "security.AccessDeniedException", b"t,m,1.": BUSY}
+    false.fail_region = names.__getitem__
+    with pytest.raises(StoreRefusedError, match="access denied"):
+        false.apply(put(b"a"), put(b"z"))
+    assert false.waits == []
 
 
 def test_two_calls_to_a_server_are_in_flight(false: FalseCluster, monkeypatch: pytest.MonkeyPatch) -> None:
