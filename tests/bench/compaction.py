@@ -32,6 +32,7 @@ from sinks.updates.numbers import NumberSettings
 from sinks.updates.processors.sum import Sum
 from tests.support.names import unique
 from tests.support.place import Here
+from tests.support.region_calls import flush, major_compact
 from tests.support.servers import HBase
 
 FAMILY = FamilySpec(b"c", versions=1)
@@ -130,8 +131,8 @@ def on_hbase(hbase: HBase, runs: int) -> Figures:
         store.open()
 
         def settle(table: str) -> None:
-            store.flush(table)
-            store.major_compact(table, COMPACTED_S)
+            flush(store, table)
+            major_compact(store, table, COMPACTED_S)
 
         return measured(store, settle, SIZE, runs)
 

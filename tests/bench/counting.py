@@ -46,6 +46,7 @@ from sinks.writing.messages import Prepared
 from tests.bench.watching import Usage, processes_of
 from tests.bench.workload import PIPELINE, SEED, STORE, written
 from tests.support.names import unique
+from tests.support.region_calls import increment
 from tests.support.servers import HBase
 
 KEYS = 10_000
@@ -256,7 +257,7 @@ def _increment(plan: Plan, table: str, hbase: HBase) -> Iterator[Count]:
 
         def count(records: Sequence[Record], time_ms: int) -> None:
             for put in puts_of(plan, records, time_ms):
-                store.increment(table, put.row, COLUMN, _number(put.columns[COLUMN]))
+                increment(store, table, put.row, COLUMN, _number(put.columns[COLUMN]))
 
         yield count
 

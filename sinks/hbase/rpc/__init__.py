@@ -24,7 +24,7 @@ HBase by its native RPC, without a Thrift server.
     filters       the filter of a scan with patterns, and which servers apply it
     table_scan    a scan of a table, region by region
     reading       gets and scans
-    region_admin  sizes, flushes and compactions of regions
+    region_sizes  sizes of regions
     schema        tables and families as messages
     master        calls of the active master
     store         the store

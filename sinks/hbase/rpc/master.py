@@ -60,22 +60,12 @@ class Master:
 
     def table_names(self) -> list[str]:
         """Names of all tables of users."""
-
-        def read(answer: Message) -> list[str]:
-            # GetTableNamesResponse: table_names 1
-            return [name_of(each) for each in answer.messages(1)]
-
-        return self._repeated("", "GetTableNames", b"", self._attempts(), read)
+        return self._repeated("", "GetTableNames", b"", self._attempts(), _table_names)
 
     def version(self) -> str:
         """The version of the active master, such as 2.6.1; empty if it does not say."""
-
-        def read(answer: Message) -> str:
-            # GetClusterStatusResponse: cluster_status 1; ClusterStatus: hbase_version 1; of these the version is 1
-            return answer.message(1).message(1).text(1)
-
         # GetClusterStatusRequest: options 1, of which 0 is the version
-        return self._repeated("", "GetClusterStatus", number(1, 0), self._attempts(), read)
+        return self._repeated("", "GetClusterStatus", number(1, 0), self._attempts(), _version)
 
     def families(self, table: str) -> tuple[FamilySpec, ...]:
         """
@@ -139,14 +129,14 @@ class Master:
 
     def _described(self, table: str, read: Callable[[Message], T]) -> list[T]:
         """What is read in a table's TableSchema; empty if there is no such table."""
-
-        def read_all(answer: Message) -> list[T]:
-            # GetTableDescriptorsResponse: table_schema 1
-            return [read(schema) for schema in answer.messages(1)]
-
-        # GetTableDescriptorsRequest: table_names 1
-        request = data(1, table_name(table))
-        return self._repeated(table, "GetTableDescriptors", request, self._attempts(), read_all)
+        # GetTableDescriptorsRequest: table_names 1; GetTableDescriptorsResponse: table_schema 1
+        return self._repeated(
+            table,
+            "GetTableDescriptors",
+            data(1, table_name(table)),
+            self._attempts(),
+            lambda answer: [read(schema) for schema in answer.messages(1)],
+        )
 
     def _change(self, table: str, method: str, request: bytes) -> None:
         attempts = self._attempts()
@@ -203,6 +193,16 @@ class _Result(NamedTuple):
 
     state: int
     error: RemoteError | None
+
+
+def _table_names(answer: Message) -> list[str]:
+    """Those in a GetTableNamesResponse: table_names 1."""
+    return [name_of(each) for each in answer.messages(1)]
+
+
+def _version(answer: Message) -> str:
+    """That in a GetClusterStatusResponse: cluster_status 1; ClusterStatus: hbase_version 1, with the version 1."""
+    return answer.message(1).message(1).text(1)
 
 
 def _procedure(answer: Message) -> int | None:

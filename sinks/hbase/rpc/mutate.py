@@ -1,18 +1,14 @@
 """
-The call `Mutate` with a condition, and of an increment.
+The call `Mutate` with a condition.
 
 Source: MutateRequest, MutationProto and Condition of Client.proto; Comparator.proto.
 """
 
-import struct
-
 from ingest.api import Durability, split_column
-from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.requests import DURABILITIES, INCREMENT, PUT
-from sinks.hbase.rpc.wire import Message, WireError, data, number
+from sinks.hbase.rpc.requests import DURABILITIES, PUT
+from sinks.hbase.rpc.wire import Message, data, number
 
-_AMOUNT = struct.Struct(">q")
 _EQUAL = 2  # CompareType
 _BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
 
@@ -28,7 +24,9 @@ def check_and_put(row: bytes, column: bytes, *, before: bytes | None, value: byt
         value: the new value, with the server's time.
     """
     family, qualifier = split_column(column)
-    mutation = _mutation(row, PUT, column, value)
+    # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
+    cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
+    mutation = data(1, row) + number(2, PUT) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])
     # Condition, Comparator, BinaryComparator, ByteArrayComparable
     comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
     condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)
@@ -38,40 +36,3 @@ def check_and_put(row: bytes, column: bytes, *, before: bytes | None, value: byt
 def is_written(answer: Answer) -> bool:
     """Whether the condition was true, in the answer to a check-and-put."""
     return Message(answer.message).flag(2)  # MutateResponse: processed 2
-
-
-def increment(row: bytes, column: bytes, amount: int, nonces: tuple[int, int]) -> bytes:
-    """
-    A MutateRequest, but for its region, that adds to a cell.
-
-    Args:
-        row: the row key.
-        column: of the cell.
-        amount: in 64 bits, signed.
-        nonces: group and number, both above 0; a server executes the requests with the same ones once.
-    """
-    group, nonce = nonces
-    mutation = _mutation(row, INCREMENT, column, _AMOUNT.pack(amount)) + number(9, nonce)
-    return data(2, mutation) + number(4, group)
-
-
-def incremented(answer: Answer) -> int:
-    """
-    The new value of the cell in the answer to an increment.
-
-    Raises:
-        WireError: there is none.
-    """
-    values = [cell.value for _, cell in decoded(answer.cells)]
-    if len(values) != 1 or len(values[0]) != _AMOUNT.size:
-        raise WireError(f"an increment returned {len(values)} cells")
-    (value,) = _AMOUNT.unpack(values[0])
-    return int(value)
-
-
-def _mutation(row: bytes, kind: int, column: bytes, value: bytes) -> bytes:
-    """A MutationProto of one cell."""
-    family, qualifier = split_column(column)
-    # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
-    cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-    return data(1, row) + number(2, kind) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])

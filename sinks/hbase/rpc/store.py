@@ -1,7 +1,7 @@
 """HBase by native RPC."""
 
 import random
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 
 from ingest.api import (
     ALL_TIMES,
@@ -25,9 +25,9 @@ from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
-from sinks.hbase.rpc.mutate import check_and_put, increment, incremented, is_written
+from sinks.hbase.rpc.mutate import check_and_put, is_written
 from sinks.hbase.rpc.reading import Reader
-from sinks.hbase.rpc.region_admin import RegionAdmin
+from sinks.hbase.rpc.region_sizes import stored_regions
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.sasl import Logins
@@ -43,17 +43,10 @@ _REFUSES_REPLICATED = 3
 
 
 class RpcStore(HBaseStore):
-    """
-    The tables of a cluster through its masters and region servers.
+    """The tables of a cluster through its masters and region servers."""
 
-    Args:
-        settings: with `bootstrap_servers`.
-        nonce: returns a random number of 63 bits.
-    """
-
-    def __init__(self, settings: HBaseSettings, *, nonce: Callable[[], int] = lambda: random.getrandbits(63)) -> None:
+    def __init__(self, settings: HBaseSettings) -> None:
         super().__init__(settings)
-        self._nonce = nonce
         bootstrap = [Address(*address) for address in settings.addresses]
         security = settings.security
         tls, kerberos = security.tls, security.kerberos
@@ -65,8 +58,7 @@ class RpcStore(HBaseStore):
         )
         self._regions = RegionCache(self._cluster)
         self._calls = RepeatedCalls(self._cluster, self._regions, self._attempts)
-        self._master = Master(self._cluster, self._attempts, nonce)
-        self._region_admin = RegionAdmin(self._calls)
+        self._master = Master(self._cluster, self._attempts, lambda: random.getrandbits(63))
         self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.family_specs(table)))
         self._busy_waits: list[BusyWait] = []
         self._writer = Writer(self._calls, max_cell_bytes=settings.max_cell_bytes)
@@ -127,7 +119,7 @@ class RpcStore(HBaseStore):
     def regions(self, table: str) -> tuple[StoredRegion, ...] | None:
         """The regions of a table by their start; None if the cluster shows their sizes to administrators alone."""
         try:
-            return self._region_admin.regions(table)
+            return stored_regions(self._calls, table)
         except StoreRefusedError:
             return None
 
@@ -146,25 +138,6 @@ class RpcStore(HBaseStore):
         if not major.isdecimal() or int(major) < _REFUSES_REPLICATED:
             return None
         return error_of_kind(Kind.REPLICATED, table, f"family {shown(family)}")
-
-    def flush(self, table: str) -> None:
-        """
-        Write the memstores of a table to files.
-
-        Raises:
-            NotFoundError: there is no such table.
-        """
-        self._region_admin.flush(table)
-
-    def major_compact(self, table: str, timeout_s: float) -> None:
-        """
-        Compact a table into one file for each family and region; returns when that has ended.
-
-        Raises:
-            NotFoundError: there is no such table.
-            StoreUnavailableError: it has not ended in time, and continues.
-        """
-        self._region_admin.major_compact(table, timeout_s)
 
     def create_table(self, spec: TableSpec) -> None:
         """Create a table with its split points."""
@@ -191,21 +164,6 @@ class RpcStore(HBaseStore):
         """Write a cell if its value is still the one before."""
         request = check_and_put(row, column, before=before, value=value)
         return self._calls.of_row(table, row, "Mutate", request, is_written, is_write=True)
-
-    def increment(self, table: str, row: bytes, column: bytes, amount: int) -> int:
-        """
-        Add to a cell that has a signed number of eight bytes, which is 0 without a cell; returns the sum.
-
-        If the call is repeated because its answer was lost, the region server recognizes it by its nonce and adds
-        nothing, for six minutes (`ServerNonceManager`). Another server, to which the region has moved since, knows the
-        nonce only if it has replayed the WAL: after an orderly move the amount is added twice.
-
-        Raises:
-            WriteRejectedError: the table lacks the family, or the value has not eight bytes.
-            StoreError: as `apply`.
-        """
-        request = increment(row, column, amount, (self._nonce(), self._nonce()))
-        return self._calls.of_row(table, row, "Mutate", request, incremented, is_write=True)
 
     def _attempts(self) -> Attempts:
         return Attempts(self.settings.timeout)

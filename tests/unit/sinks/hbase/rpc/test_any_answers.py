@@ -19,7 +19,7 @@ from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.reading import Reader
-from sinks.hbase.rpc.region_admin import RegionAdmin
+from sinks.hbase.rpc.region_sizes import stored_regions
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.writing import Writer
@@ -74,10 +74,9 @@ class Client:
         self.timeout_s = 20.0
         self.cluster = Cluster([server.address], may_leave_machine=False)
         self.cluster.open()
-        calls = RepeatedCalls(self.cluster, RegionCache(self.cluster), self._attempts)
+        calls = self._calls = RepeatedCalls(self.cluster, RegionCache(self.cluster), self._attempts)
         self._writer = Writer(calls, max_cell_bytes=1 << 20)
         self._reader = Reader(calls, lambda _table: frozenset([b"f"]))
-        self._admin = RegionAdmin(calls)
         self._master = Master(self.cluster, self._attempts, lambda: 1, sleep=lambda _seconds: None)
 
     def write(self) -> None:
@@ -90,7 +89,7 @@ class Client:
         self._reader.get("t", KEYS[0], None, 1, ALL_TIMES)
 
     def sizes(self) -> list[int]:
-        return [region.file_bytes for region in self._admin.regions("t")]
+        return [region.file_bytes for region in stored_regions(self._calls, "t")]
 
     def table_names(self) -> list[str]:
         return self._master.table_names()

@@ -1,15 +1,13 @@
-"""Check-and-puts and increments whose answer is lost, or that HBase rejects; durabilities that it refuses."""
+"""Check-and-puts whose answer is lost, or that HBase rejects; durabilities that it refuses."""
 
-import struct
 from collections.abc import Iterator
 
 import pytest
 
 from ingest.api import Durability, NoTableError, Put, StoreRefusedError, WriteRejectedError
 from sinks.hbase.rpc.cells import CellEncoder
-from sinks.hbase.rpc.requests import INCREMENT
 from sinks.hbase.rpc.store import RpcStore
-from sinks.hbase.rpc.wire import Message, data, flag, number
+from sinks.hbase.rpc.wire import Message, data, flag
 from sinks.hbase.settings import HBaseSettings
 from tests.support.rows_server import get_answer, master_answer, meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
@@ -26,7 +24,6 @@ class OneCell:
         has_table: whether the meta table has the table.
         lost_answers: the number of the next mutations that are executed, but whose connection breaks then.
         exception: of each mutation, and of the calls of AdminService.
-        nonces: groups and numbers of the increments that were executed.
         throttled: the number of the next gets that are refused for a while.
         version: of the master, which has the table `t` with the families near and far; the latter is replicated.
     """
@@ -36,7 +33,6 @@ class OneCell:
         self.has_table = True
         self.lost_answers = 0
         self.exception = ""
-        self.nonces: set[tuple[int, int]] = set()
         self.throttled = 0
         self.version = ""
         self._encoder = CellEncoder(1 << 20)
@@ -86,8 +82,6 @@ class OneCell:
         if self.exception:
             return request.failure(REGIONSERVER + self.exception, "Column family f does not exist")
         message = Message(request.parameter)
-        if message.message(2).number(2) == INCREMENT:
-            return self._increment(request, message)
         comparator = message.message(3).message(5)
         assert comparator.text(1).endswith(".BinaryComparator")
         is_equal = comparator.message(2).message(1).data(1) == (self.value or b"")
@@ -97,19 +91,6 @@ class OneCell:
             self.lost_answers -= 1
             return None
         return request.answer(flag(2, value=is_equal))
-
-    def _increment(self, request: Request, message: Message) -> bytes | None:
-        nonce = (message.number(4), message.message(2).number(9))
-        if nonce not in self.nonces:
-            self.nonces.add(nonce)
-            (amount,) = struct.unpack(">q", message.message(2).message(3).message(2).data(2))
-            before = 0 if self.value is None else struct.unpack(">q", self.value)[0]
-            self.value = struct.pack(">q", before + amount)
-        if self.lost_answers:
-            self.lost_answers -= 1
-            return None
-        assert self.value is not None
-        return request.answer(data(1, number(2, 1)), self._put({b"f:q": self.value}))
 
     def _put(self, columns: dict[bytes, bytes]) -> bytes:
         return self._encoder.put(Put(b"a", columns, 1))
@@ -162,21 +143,6 @@ def test_missing_table_of_a_replace_is_that_of_a_write(cluster: OneCell) -> None
     with pytest.raises(NoTableError):
         replace(cluster, None, b"1")
     assert cluster.store.values("t", b"a", b"f:q") == {}
-
-
-def test_increment_whose_answer_is_lost_is_counted_once(cluster: OneCell) -> None:
-    assert cluster.store.increment("t", b"a", b"f:q", 5) == 5
-    cluster.lost_answers = 1
-    assert cluster.store.increment("t", b"a", b"f:q", -7) == -2
-    assert [request.method for request in cluster.server.requests].count("Mutate") == 3
-    assert len(cluster.nonces) == 2
-    assert all(group and nonce for group, nonce in cluster.nonces)
-
-
-def test_missing_family_of_an_increment_is_a_rejected_write(cluster: OneCell) -> None:
-    cluster.exception = "NoSuchColumnFamilyException"
-    with pytest.raises(WriteRejectedError):
-        cluster.store.increment("t", b"a", b"f:q", 1)
 
 
 def test_throttled_read_is_repeated_after_the_requested_wait(cluster: OneCell) -> None:
