@@ -7,7 +7,14 @@ import pytest
 from ingest.api import ConfigError, FamilySpec, LifecycleError, NotFoundError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config.single_store import single_store
-from ingest.plan.stores import missing_table, reading_store, reading_store_if_exists
+from ingest.plan.assemble import live_store
+from ingest.plan.stores import (
+    missing_table,
+    reading_store,
+    reading_store_if_exists,
+    unopened_reader,
+    unopened_store,
+)
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 
@@ -32,6 +39,18 @@ def test_store_of_a_configuration_and_of_a_plan(folder: Path):
         assert store.tables() == ("t",)
     with reading_store(Catalog().located("stores", found)) as store:
         assert store.tables() == ("t",)
+
+
+@pytest.mark.parametrize(
+    ("options", "connected_by"),
+    [({}, "a Thrift server"), ({"bootstrap_servers": "localhost:16000"}, "HBase's native RPC")],
+)
+def test_options_of_a_store_choose_its_class(options: dict[str, str], connected_by: str):
+    catalog = Catalog()
+    found, _ = single_store("hbase", options, name="options", lookup=catalog)
+    planned = catalog.located("stores", found)
+    for store in (unopened_store(found, catalog), unopened_reader(found, catalog), live_store(planned)):
+        assert store.connected_by == connected_by
 
 
 def test_store_is_closed_after_an_error(folder: Path):
