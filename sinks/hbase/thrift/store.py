@@ -1,6 +1,7 @@
 """HBase through its Thrift servers."""
 
 from collections.abc import Generator, Mapping, Sequence
+from functools import partial
 
 from ingest.api import (
     ALL_TIMES,
@@ -27,8 +28,8 @@ from sinks.hbase.errors import Kind, NoFamilyError, unclear_refusal
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.shell import shell_alter, shell_change, shell_create
 from sinks.hbase.store import HBaseStore
-from sinks.hbase.thrift.connection import Connection
-from sinks.hbase.thrift.encoding import Call, Encoder
+from sinks.hbase.thrift.connection import Client, Connection
+from sinks.hbase.thrift.encoding import Encoder
 from sinks.hbase.thrift.errors import UNCLEAR, reason_of, rule_for, text_of
 from sinks.hbase.thrift.message import METHOD
 from sinks.hbase.thrift.reading import Reader, complete_rows
@@ -69,7 +70,7 @@ class ThriftStore(HBaseStore):
         self._connection.cache_regions(table, [mutation.row for mutation in mutations])
         for call in calls:
             try:
-                self._send(table, call)
+                self._connection.call(partial(Client.send, method=METHOD, message=call.message), table=table)
             except (WriteRejectedError, TimestampRefusedError) as error:
                 error.indexes = list(call.indexes) if len(call.indexes) == 1 else None
                 raise
@@ -171,9 +172,6 @@ class ThriftStore(HBaseStore):
                 lambda client: client.checkAndPut(table.encode(), row, column, before, mutation, {}), table=table
             )
         )
-
-    def _send(self, table: str, call: Call) -> None:
-        self._connection.call(lambda client: client.send(METHOD, call.message), table=table)
 
     def _families_to_delete(self, table: str) -> tuple[bytes, ...]:
         try:
