@@ -123,7 +123,9 @@ def blobs(jobs: JobsRun) -> None:
             before = ()
         else:
             for point in points:
-                jobs.killed((point, 1), *words, first=before)
+                # a put, which the same service has done before, pins too
+                hit = 2 if before and command == "pin" else 1
+                jobs.killed((point, hit), *words, first=before)
                 before = ()
             before = words
     jobs.start()
