@@ -8,7 +8,6 @@ from enum import StrEnum
 import msgpack
 
 from ingest.api import BusyWait, SinkResult, WriteCounts
-from ingest.api.blobs import BlobCounts
 
 
 class TaskStatus(StrEnum):
@@ -106,7 +105,7 @@ class Receipt:
             "message": self.message,
             "exit_code": self.exit_code,
             "counts": {each.name: getattr(self.counts, each.name) for each in fields(Counts)}
-            | {"dead_lettered_by": [[*by, events] for by, events in self.counts.dead_lettered_by.items()]},
+            | {"dead_lettered_by": _flat(self.counts.dead_lettered_by), "counted": _flat(self.counts.counted)},
             "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
             "probe": self.probe,
         }
@@ -125,9 +124,9 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
         content = msgpack.unpackb(payload)
         counts = content["counts"]
         counts["dropped"] = Counter(counts["dropped"])
-        counts["dead_lettered_by"] = Counter({(code, by): events for code, by, events in counts["dead_lettered_by"]})
+        for name in ("dead_lettered_by", "counted"):
+            counts[name] = Counter({(first, second): number for first, second, number in counts[name]})
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
-        counts["blobs"] = {table: BlobCounts(*moved) for table, moved in counts["blobs"].items()}
         probe = content["probe"]
         receipts.append(
             Receipt(
@@ -143,6 +142,10 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
         )
         dead_letters = []
     return receipts
+
+
+def _flat(counter: Counter[tuple[str, str]]) -> list[tuple[str, str, int]]:
+    return [(*key, number) for key, number in counter.items()]
 
 
 def worst_of(receipts: Sequence[Receipt]) -> Receipt:

@@ -1,9 +1,10 @@
 """Repeats a call after an error that may end: the one loop of all that retry with a pause."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from types import TracebackType
+from typing import Any, Self, TypeVar
 
 from ingest.api import Disposition, IngestError
 
@@ -21,6 +22,33 @@ def doubling(first_s: float, max_s: float) -> tuple[float, ...]:
     while pauses[-1] < max_s:
         pauses.append(min(2 * pauses[-1], max_s))
     return tuple(pauses)
+
+
+@dataclass(slots=True)
+class Attempt:
+    """
+    One attempt of `Retry.repeating`; the block of its `with` makes the call.
+
+    Attributes:
+        after: the error of the last attempt; None of the first one.
+        waited_s: the pause between the two, in seconds.
+        error: of this attempt; None while it has none.
+    """
+
+    after: Exception | None = None
+    waited_s: float = 0.0
+    error: Exception | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> bool:
+        if not isinstance(error, Exception):
+            return False
+        self.error = error
+        return True
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -58,27 +86,58 @@ class Retry:
 
         Args:
             call: the call; idempotent.
-            should_continue: called before and after each pause; False raises the last error.
-            pause: waits in place of `sleep`, given the error too; raises to end the repetition.
+            should_continue: as `repeating`.
+            pause: as `repeating`.
 
         Raises:
             Exception: as the call, at the last attempt.
         """
+        result: list[T] = []
+        for attempt in self.repeating(should_continue=should_continue, pause=pause):
+            with attempt:
+                result.append(call())
+        return result[0]
+
+    def repeating(
+        self,
+        *,
+        should_continue: Callable[[], bool] = lambda: True,
+        pause: Callable[[Any, float], object] | None = None,
+    ) -> Iterator[Attempt]:
+        """
+        Attempts, each for one `with`, until one has no error; without a function around the call.
+
+        Args:
+            should_continue: called before and after each pause; False raises the last error.
+            pause: waits in place of `sleep`, given the error too; raises to end the repetition.
+
+        Raises:
+            Exception: of the last attempt.
+
+        Source: stamina's `retry_context`.
+        """
         begun_s, failures = self.clock(), 0
+        attempt = Attempt()
         while True:
-            try:
-                return call()
-            except Exception as error:
-                pause_s = self.pauses_s[min(failures, len(self.pauses_s) - 1)] * self.jitter()
-                failures += 1
-                is_last = failures == self.attempts or (
-                    self.timeout_s is not None and self.clock() + pause_s > begun_s + self.timeout_s
-                )
-                if not self.is_transient(error) or is_last or not should_continue():
-                    raise
-                if pause is None:
-                    self.sleep(pause_s)
-                else:
-                    pause(error, pause_s)
-                if not should_continue():
-                    raise
+            yield attempt
+            error = attempt.error
+            if error is None:
+                return
+            pause_s = self.pauses_s[min(failures, len(self.pauses_s) - 1)] * self.jitter()
+            failures += 1
+            is_last = failures == self.attempts or (
+                self.timeout_s is not None and self.clock() + pause_s > begun_s + self.timeout_s
+            )
+            if not self.is_transient(error) or is_last or not should_continue():
+                break
+            if pause is None:
+                self.sleep(pause_s)
+            else:
+                pause(error, pause_s)
+            if not should_continue():
+                break
+            attempt = Attempt(error, pause_s)
+        try:
+            raise error
+        finally:
+            del error, attempt  # else the error's frames keep it alive

@@ -12,11 +12,11 @@ Source: Flink's SinkWriter and Committer, Spark's DataWriter and BatchWrite (Dat
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
-from ingest.api.blobs import BlobCounts
 from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
@@ -63,7 +63,7 @@ class WriteCounts:
         flush_s: duration of each call.
         busy: calls that the store refused because it is overloaded (`StoreBusyError`); the pipeline then writes less.
         busy_waits: the waits after these calls.
-        blobs: table -> its large values that were moved into its blob store.
+        counted: what features of tables count: (name, table) -> amount, for the metric `attr2hbase_NAME_total`.
         joined_puts: puts of rows that got other columns from another event of the task.
     """
 
@@ -75,12 +75,8 @@ class WriteCounts:
     flush_s: list[float] = field(default_factory=list)
     busy: int = 0
     busy_waits: list[BusyWait] = field(default_factory=list)
-    blobs: dict[str, BlobCounts] = field(default_factory=dict)
+    counted: Counter[tuple[str, str]] = field(default_factory=Counter)
     joined_puts: int = 0
-
-    def add_blobs(self, table: str, counts: BlobCounts) -> None:
-        """Add large values of a table."""
-        self.blobs[table] = self.blobs.get(table, BlobCounts()).plus(counts)
 
     def add_written(self, other: "WriteCounts") -> None:
         """Add the counts of another task."""
@@ -92,8 +88,7 @@ class WriteCounts:
         self.flush_s.extend(other.flush_s)
         self.busy += other.busy
         self.busy_waits.extend(other.busy_waits)
-        for table, counts in other.blobs.items():
-            self.add_blobs(table, counts)
+        self.counted.update(other.counted)
         self.joined_puts += other.joined_puts
 
 

@@ -1,6 +1,7 @@
 """The contract of every store: memory, RocksDB and HBase."""
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -138,6 +139,10 @@ class Store(ComponentBase[S]):
         Most stores do not wait: they raise StoreBusyError, and their caller waits.
         """
         return []
+
+    def take_counted(self) -> Counter[tuple[str, str]]:
+        """What features of tables have counted since the last call of this method, as `WriteCounts.counted`."""
+        return Counter()
 
     def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - for stores with regions
         """Physical row keys, in order, where parts of a table start that may fail alone; by default there are none."""

@@ -19,7 +19,6 @@ from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import dry_writes, live_bindings, live_chain, live_decoder
 from ingest.plan.plan import Plan
-from sinks.writing.store_sink import StoreSink
 
 MAX_EVENTS = 10_000  # of a micro-batch, so that a file of any size runs in bounded memory
 
@@ -85,16 +84,16 @@ class DryRun:
         observer = OutputObserver(records, self._policies, self._plan.on_error, has_sinks=not until_decorators)
         chain = live_chain(plan, observer.watch)
         stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in plan.stores}
-        mutators = {name: store.mutator for name, store in stores.items()}
+        sinks = {name: store.sink for name, store in stores.items()}
         own = {name: observer.dry(write) for name, write in dry_writes(plan).items()}
-        bindings, guarded = live_bindings(plan, mutators, own)
+        bindings, guarded = live_bindings(plan, sinks, own)
         task = Task(
             pipeline=plan.pipeline,
             fingerprint=plan.fingerprint,
             decode=records.decode,
             chain=chain,
             bindings=[observer.named(binding) for binding in bindings],
-            destinations={name: StoreSink(mutator) for name, mutator in mutators.items()},
+            destinations=sinks,
             on_error=plan.on_error,
             dead_letters=DeadLetterBuffer(plan.masks),
             time_limit=TimeLimit([*chain.guarded, *guarded, *own.values()]),

@@ -6,7 +6,7 @@ from typing import Any
 from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
-from ingest.plan.assemble import family_registry, may_delete
+from ingest.plan.assemble import family_registry, may_delete, table_writers
 from ingest.plan.plan import Plan
 from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
@@ -16,8 +16,11 @@ from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.mutator import BufferedMutator
+from sinks.writing.plain_tables import PlainTables
+from sinks.writing.row_reader import SenderReader
 from sinks.writing.sending import DirectSender
 from sinks.writing.store_committer import StoreCommitter
+from sinks.writing.store_sink import StoreSink
 
 OnMutation = Callable[[str, str, Mutation, bytes], Callable[[], None]]
 """Store, table, mutation and physical row key -> callback for when the store has accepted the mutation."""
@@ -31,33 +34,39 @@ class _OpenTables(KnownFamilies):
     """
 
     def __init__(self, store: MemoryStore, declared: frozenset[str]) -> None:
-        super().__init__(store.families, lambda: 0.0)
-        self._store = store
+        super().__init__(store, lambda: 0.0)
+        self._memory = store
         self._declared = declared
 
     def of(self, table: str, wanted: set[bytes]) -> frozenset[bytes] | None:
         """The families of a table."""
         if table not in self._declared:
-            self._store.ensure_table(TableSpec(table, tuple(map(FamilySpec, sorted(wanted)))))
-            return self._store.families(table)
+            self._memory.ensure_table(TableSpec(table, tuple(map(FamilySpec, sorted(wanted)))))
+            return self._memory.families(table)
         return super().of(table, wanted)
 
 
-class _RecordingMutator(BufferedMutator):
+class _RecordingSink(StoreSink):
     """Reports each mutation that it accepts, before mutations are combined."""
 
-    def __init__(self, on_mutation: OnMutation, store: MemoryStore, **options: Any) -> None:
-        super().__init__([DirectSender(store)], **options)
+    def __init__(self, on_mutation: OnMutation, store: MemoryStore, *parts: Any, **options: Any) -> None:
+        super().__init__(*parts, **options)
         self._store = store
         self._on_mutation = on_mutation
 
-    def mutate(self, table: str, mutation: Mutation) -> None:
-        rows = RowFormat.recorded(self._store, table)
-        # the physical key of an update row has the batch time and the rank of the split
-        physical = mutation.row if rows.updates else physical_key(mutation.row, rows.buckets)
-        on_accepted = self._on_mutation(self.store_name, table, mutation, physical)
-        super().mutate(table, mutation)
-        on_accepted()
+    def adder(self) -> Callable[[str, Mutation], None]:
+        """What also reports the mutation."""
+        add = super().adder()
+
+        def added(table: str, mutation: Mutation) -> None:
+            rows = RowFormat.recorded(self._store, table)
+            # the physical key of an update row has the batch time and the rank of the split
+            physical = mutation.row if rows.updates else physical_key(mutation.row, rows.buckets)
+            on_accepted = self._on_mutation(self.store_name, table, mutation, physical)
+            add(table, mutation)
+            on_accepted()
+
+        return added
 
 
 class DryStore:
@@ -71,7 +80,7 @@ class DryStore:
         on_mutation: called for each mutation; the callback it returns is called when the store accepts it.
 
     Attributes:
-        mutator: the task's half.
+        sink: the task's half.
         committer: the driver's half.
     """
 
@@ -93,16 +102,25 @@ class DryStore:
             creates_families=settings.unsupported_reason is None,
             creates_tables=settings.creates_tables,
         )
-        self.mutator = _RecordingMutator(
+        sender, max_put_bytes = DirectSender(store), settings.max_put_bytes
+        mutator = BufferedMutator([sender], name, capabilities=capabilities, buffer_bytes=1 << 20)
+        deletes, updates = may_delete(plan, name), plan.updates.get(name, {})
+        self.sink = _RecordingSink(
             on_mutation,
             store,
-            store_name=name,
+            mutator,
+            name,
             capabilities=capabilities,
-            buffer_bytes=1 << 20,
-            deletes=may_delete(plan, name),
+            plain=PlainTables(mutator, name, deletes=deletes, folds=True, max_put_bytes=max_put_bytes),
+            tables=table_writers(
+                mutator,
+                name,
+                reader=SenderReader(sender),
+                withdraws=True,
+                max_put_bytes=max_put_bytes,
+                updates={table: live_merging(each) for table, each in updates.items()},
+            ),
             families=None if settings.creates_tables else _OpenTables(store, frozenset(declared)),
-            max_put_bytes=settings.max_put_bytes,
-            updates={table: live_merging(each) for table, each in plan.updates.get(name, {}).items()},
         )
         driver = DriverStore(store)
         self.committer = StoreCommitter(driver, family_registry(plan, name, driver, declared), declared=declared)

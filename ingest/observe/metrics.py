@@ -2,13 +2,13 @@
 
 import platform
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
 import prometheus_client as prometheus
 
 from ingest import __version__
 from ingest.api import TopicPartition
-from ingest.api.blobs import BlobCounts
 from ingest.observe.collectors import DROPPED_LINES, DroppedLines, WithoutCreated
 from ingest.observe.health import State
 from ingest.observe.metric import Kind, Metric, Scope, labels_of
@@ -105,13 +105,12 @@ class Metrics:
             waits = self._histograms["attr2hbase_busy_wait_seconds"]
             for reason, seconds in counts.busy_waits:
                 waits.labels(pipeline, self._bounded("attr2hbase_busy_wait_seconds", pipeline, reason)).observe(seconds)
-            for table, moved in counts.blobs.items():
-                self._add_blobs(table, moved)
+            self._add_counted(counts.counted)
 
-    def blobs_moved(self, table: str, counts: BlobCounts) -> None:
-        """Count large values that the driver has moved; `attempted` counts those of tasks."""
+    def counted(self, counted: Counter[tuple[str, str]]) -> None:
+        """Add what features of tables counted on the driver, as `WriteCounts.counted`; `attempted` adds the rest."""
         with self._lock:
-            self._add_blobs(table, counts)
+            self._add_counted(counted)
 
     def blobs_swept(self, table: str, swept: Swept) -> None:
         """Record a sweep of a table that has ended without an error."""
@@ -376,10 +375,9 @@ class Metrics:
     def _add(self, name: str, label: str, amount: float) -> None:
         self._counters[name].labels(label).inc(amount)
 
-    def _add_blobs(self, table: str, counts: BlobCounts) -> None:
-        self._add("attr2hbase_blobs_stored_total", table, counts.stored)
-        self._add("attr2hbase_blobs_stored_bytes_total", table, counts.stored_bytes)
-        self._add("attr2hbase_blobs_deduplicated_total", table, counts.deduplicated)
+    def _add_counted(self, counted: Counter[tuple[str, str]]) -> None:
+        for (name, table), amount in counted.items():
+            self._add(f"attr2hbase_{name}_total", table, amount)
 
     def _add_tally(self, name: str, pipeline: str, tally: Iterable[tuple[tuple[str, ...], int]]) -> None:
         for values, amount in tally:

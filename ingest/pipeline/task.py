@@ -159,7 +159,8 @@ class Task:
             with self._time_limit.within(spec.call_timeout_s):
                 for rank, split in self._splits(failpoint.at_first("after_poll", records)):
                     self._run_split(rank, split)
-            receipt.results = {name: destination.flush() for name, destination in self._destinations.items()}
+            for name, destination in self._destinations.items():
+                receipt.results[name] = destination.flush()
             self._after_last_send()
         except IngestError as error:
             match error.disposition:

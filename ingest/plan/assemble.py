@@ -43,6 +43,7 @@ from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
 from sinks.blobs.large_values import LargeValues
 from sinks.mapping.mapper import Mapper
+from sinks.updates.merging import Merging
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from ingest.pipeline.plugin_sinks import PluginTaskSink
@@ -54,6 +55,8 @@ if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from sinks.writing.row_reader import RowReader
     from sinks.writing.sending import Sender
     from sinks.writing.staging import StagingWriter
+    from sinks.writing.store_sink import StoreSink
+    from sinks.writing.table_writer import FirstWriter
 
 C = TypeVar("C", bound=Settings)
 
@@ -232,15 +235,13 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from ingest.plan.dead_letter_blobs import dead_letter_sink
-    from sinks.writing.store_sink import StoreSink
 
     chain = live_chain(plan)
-    store_writers = {name: _store_writer(plan, name) for name in plan.stores}
+    stores = {name: _store_sink(plan, name) for name in plan.stores}
     own = plugin_task_sinks(plan)
-    mutators = {name: mutator for name, (mutator, _) in store_writers.items()}
-    bindings, guarded = live_bindings(plan, mutators, {name: each.write for name, each in own.items()})
+    bindings, guarded = live_bindings(plan, stores, {name: each.write for name, each in own.items()})
     guarded += [call for each in own.values() for call in each.event_calls]
-    stores, blobs = {name: StoreSink(*parts) for name, parts in store_writers.items()}, dead_letter_sink(plan)
+    blobs = dead_letter_sink(plan)
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,
@@ -264,7 +265,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
 
 def live_bindings(
     plan: Plan,
-    mutators: "Mapping[str, BufferedMutator]",
+    stores: "Mapping[str, StoreSink]",
     own: Mapping[str, Callable[[Event], str | None]] = MappingProxyType({}),
 ) -> "tuple[list[SinkBinding], list[Callable[..., object]]]":
     """
@@ -272,7 +273,7 @@ def live_bindings(
 
     Args:
         plan: of the pipeline.
-        mutators: name of a store -> its mutator.
+        stores: name of a store -> its task sink.
         own: name of any other destination -> the write call of its task sink; a sink without one accepts every event
             and writes nothing.
     """
@@ -288,7 +289,7 @@ def live_bindings(
         write: Callable[[Event], str | None] = _accept
         if component.name in mappers:
             guarded.append(mappers[component.name].map)
-            write = Writer(mappers[component.name], mutators[name]).write
+            write = Writer(mappers[component.name], stores[name]).write
         elif name in own:
             write = own[name]
         if component.provider:
@@ -326,7 +327,7 @@ def family_registry(plan: Plan, name: str, store: "DriverStore", declared: Mappi
     return FamilyRegistry(store, declared, limits, own)
 
 
-def store_writer(
+def store_sink(
     component: Component[StoreSettings],
     *,
     buffer_bytes: int,
@@ -335,51 +336,100 @@ def store_writer(
     updates: Mapping[str, TableUpdates] = MappingProxyType({}),
     blobs: Mapping[str, LargeValues] = MappingProxyType({}),
     feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
-) -> "tuple[BufferedMutator, StagingWriter | None]":
-    """The mutator of a store, in a task; with a staging writer if only the driver writes the store."""
-    from sinks.blobs.moving import MovedCounts, moving
+) -> "StoreSink":
+    """What writes to a store in a task; to a staged file if only the driver writes the store."""
+    from sinks.blobs.moving import moving
     from sinks.blobs.staging import staging_writer
     from sinks.writing.mutator import BufferedMutator
+    from sinks.writing.plain_tables import PlainTables
     from sinks.writing.record_bytes import max_record_bytes
-    from sinks.writing.row_reader import SeparateReader
+    from sinks.writing.row_reader import SenderReader, SeparateReader
     from sinks.writing.sending import DirectSender, ThreadSender
+    from sinks.writing.store_sink import StoreSink
 
-    target = live_store(component)
+    target, name = live_store(component), component.name
+    is_staged, max_put_bytes = target.capabilities.written_by_driver, component.settings.max_put_bytes
     staging: StagingWriter | None = None
-    reader: RowReader | None = None
+    reader: RowReader
     senders: list[Sender]
-    moved = MovedCounts()
-    if target.capabilities.written_by_driver:
+    if is_staged:
         staging = staging_writer(target if isinstance(target, FileStore) else None, blobs)
         senders = [DirectSender(staging)]
         reader = SeparateReader(type(target).reader(component.settings))
     else:
-        senders = [
-            ThreadSender(moving(live_store(component), blobs, moved))
-            for _ in range(component.settings.worker_connections)
-        ]
-    mutator = BufferedMutator(
-        senders,
-        component.name,
+        connections = range(component.settings.worker_connections)
+        senders = [ThreadSender(moving(live_store(component), blobs)) for _ in connections]
+        reader = SenderReader(senders[0])
+    mutator = BufferedMutator(senders, name, capabilities=target.capabilities, buffer_bytes=buffer_bytes)
+    return StoreSink(
+        mutator,
+        name,
         capabilities=target.capabilities,
-        buffer_bytes=buffer_bytes,
-        deletes=deletes,
-        max_record_bytes=max_record_bytes(max_event_bytes),
-        max_put_bytes=component.settings.max_put_bytes,
-        updates={table: live_merging(each) for table, each in updates.items()},
-        feeds=feeds,
+        plain=PlainTables(mutator, name, deletes=deletes, folds=not is_staged, max_put_bytes=max_put_bytes),
+        tables=table_writers(
+            mutator,
+            name,
+            reader=reader,
+            withdraws=not is_staged,
+            max_put_bytes=max_put_bytes,
+            updates={table: live_merging(each) for table, each in updates.items()},
+            feeds=feeds,
+        ),
+        staging=staging,
         reader=reader,
-        add_blobs=moved.take_into,
+        max_record_bytes=max_record_bytes(max_event_bytes),
     )
-    return mutator, staging
 
 
-def _store_writer(plan: Plan, name: str) -> "tuple[BufferedMutator, StagingWriter | None]":
+def table_writers(
+    mutator: "BufferedMutator",
+    store_name: str,
+    *,
+    reader: "RowReader",
+    withdraws: bool,
+    max_put_bytes: int | None = None,
+    updates: Mapping[str, Merging] = MappingProxyType({}),
+    feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
+) -> "dict[str, FirstWriter]":
+    """
+    The first writers of the tables with features, in a task; an event passes them in this order.
+
+    Args:
+        mutator: the last writer of all tables.
+        store_name: for messages.
+        reader: reads rows before they are changed.
+        withdraws: whether an earlier attempt may have written rows that the store refuses now: then they are deleted.
+        max_put_bytes: maximum size of a put; None for none.
+        updates: table -> merges its deferred updates.
+        feeds: table -> its feed.
+    """
+    from sinks.writing.feed_table import FeedTable
+    from sinks.writing.update_rows import UpdatedTable
+
+    writers: dict[str, FirstWriter] = {
+        table: FeedTable(
+            mutator,
+            table,
+            feed,
+            store_name=store_name,
+            reader=reader,
+            withdraws=withdraws,
+            is_updated=table in updates,
+            max_put_bytes=max_put_bytes,
+        )
+        for table, feed in feeds.items()
+    }
+    for table, merging in updates.items():
+        next_writer = writers.get(table, mutator)
+        writers[table] = UpdatedTable(next_writer, table, merging, store_name=store_name, withdraws=withdraws)
+    return writers
+
+
+def _store_sink(plan: Plan, name: str) -> "StoreSink":
     """The same, for all sinks of a plan that write to a store."""
-    buffer_bytes = max(sink.settings.write_buffer_size for sink in plan.mapped_to(name))
-    return store_writer(
+    return store_sink(
         plan.stores[name],
-        buffer_bytes=buffer_bytes,
+        buffer_bytes=max(sink.settings.write_buffer_size for sink in plan.mapped_to(name)),
         deletes=may_delete(plan, name),
         max_event_bytes=plan.decoding.max_event_bytes,
         updates=plan.updates.get(name, {}),

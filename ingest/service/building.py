@@ -90,7 +90,7 @@ def build_pipeline(
             plan,
             stores,
             owned.feeds,
-            shared.metrics.blobs_moved,
+            shared.metrics.counted,
             check_owner=checkpoint.check_locked,
         )
         for committer in committers.values():

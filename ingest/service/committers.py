@@ -1,17 +1,17 @@
 """The committers of a plan's sinks, with the stores of the driver."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
 from ingest.api import Committer, StoreSettings, TableSpec
-from ingest.api.blobs import BlobCounts
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import MovedCounts, moving
+from sinks.blobs.moving import moving
 from sinks.blobs.staging import BlobCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.writing.driver_store import DriverStore
@@ -25,7 +25,7 @@ def committers_of(
     plan: Plan,
     stores: Mapping[str, DriverStore],
     feeds: OwnedFeeds | None = None,
-    on_blobs: Callable[[str, BlobCounts], None] = lambda _table, _counts: None,
+    on_counted: Callable[[Counter[tuple[str, str]]], None] = lambda _counted: None,
     *,
     check_owner: Callable[[], None],
 ) -> dict[str, Committer]:
@@ -37,7 +37,7 @@ def committers_of(
         plan: of the pipeline.
         stores: the driver's.
         feeds: of the tables that the sinks write; None without any.
-        on_blobs: called with a table and the counts of its large values that the driver has stored.
+        on_counted: called with what features of tables have counted on the driver, as `WriteCounts.counted`.
         check_owner: as in `SinkContext`.
     """
     committers: dict[str, Committer] = {}
@@ -51,7 +51,7 @@ def committers_of(
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
             if blobs:
-                committers[name] = BlobCommitter(committers[name], store, blobs, on_blobs)
+                committers[name] = BlobCommitter(committers[name], store, blobs, on_counted)
         else:
             committers[name] = StoreCommitter(
                 store,
@@ -61,7 +61,9 @@ def committers_of(
                 feeds=batches,
             )
     return (
-        committers | sink_committers(plan, check_owner) | _dead_letter_committers(configuration, plan, stores, on_blobs)
+        committers
+        | sink_committers(plan, check_owner)
+        | _dead_letter_committers(configuration, plan, stores, on_counted)
     )
 
 
@@ -69,7 +71,7 @@ def _dead_letter_committers(
     configuration: Configuration,
     plan: Plan,
     stores: Mapping[str, DriverStore],
-    on_blobs: Callable[[str, BlobCounts], None],
+    on_counted: Callable[[Counter[tuple[str, str]]], None],
 ) -> dict[str, Committer]:
     """The committer of large values of records that fail; the last one, since the dead letters are published next."""
     place = plan.dead_letter_blobs if plan.publishes_dead_letters else None
@@ -78,7 +80,7 @@ def _dead_letter_committers(
     store = stores.get(place.store)
     if store is not None and store.capabilities.written_by_driver:
         staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
-        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, dead_letters_beside(staged), on_blobs)}
+        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, dead_letters_beside(staged), on_counted)}
     return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
 
 
@@ -93,4 +95,4 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
 
 
 def _sender(component: Component[StoreSettings], blobs: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), blobs, MovedCounts()))
+    return ThreadSender(moving(live_store(component), blobs))

@@ -9,6 +9,7 @@ import base64
 import os
 import shutil
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,6 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
-from ingest.api.blobs import BlobCounts
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobGoneError
 from sinks.blobs.large_values import DeadLetterPlace, LargeValueBlobs
@@ -107,7 +107,7 @@ class StoredDeadLetters(DeadLetterSink):
             stored = self._blobs.put(self.table, value)
         blob = stored.id.hex()
         self._kept.append((blob, base64.b64encode(reference).decode()))
-        self._counts.add_blobs(self.table, stored.counts)
+        self._counts.counted.update(stored.counted(self.table))
         return blob
 
     def flush(self) -> SinkResult:
@@ -127,7 +127,7 @@ class StagedDeadLetterCommitter(Committer):
         place: of the pipeline.
         store: of the driver.
         incoming: folder for the files of this committer only.
-        on_stored: called with the table and the counts of the values that were stored.
+        on_counted: called with what was stored, as `WriteCounts.counted`.
     """
 
     def __init__(
@@ -135,12 +135,12 @@ class StagedDeadLetterCommitter(Committer):
         place: DeadLetterPlace,
         store: DriverStore,
         incoming: Path,
-        on_stored: Callable[[str, BlobCounts], None] = lambda _table, _counts: None,
+        on_counted: Callable[[Counter[tuple[str, str]]], None] = lambda _counted: None,
     ) -> None:
         self._place = place
         self._store = store
         self._incoming = incoming
-        self._on_stored = on_stored
+        self._on_counted = on_counted
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:  # noqa: ARG002 - there are none
         """The folder of the attempt; a task that outlived an earlier one may have left files."""
@@ -156,9 +156,7 @@ class StagedDeadLetterCommitter(Committer):
         if not files:
             return
         with self._store.held() as store:
-            stored = store_staged(store, files, {self._place.table: self._place.values})
-        for table, counts in stored.items():
-            self._on_stored(table, counts)
+            self._on_counted(store_staged(store, files, {self._place.table: self._place.values}))
         self.abort(batch)
 
     def abort(self, batch: Batch) -> None:

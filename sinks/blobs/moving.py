@@ -1,36 +1,16 @@
 """Moves large values of the rows that a task writes into a blob store, and writes pointers in their place."""
 
 import dataclasses
-import threading
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ingest.api import BusyWait, Mutation, Put, Store, WriteCounts, WriteRejectedError
+from ingest.api import BusyWait, Mutation, Put, Store, WriteRejectedError
 from ingest.clock import now_ms
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
 from sinks.blobs.options import PIN_AGAIN_MS
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
-from sinks.blobs.writing import StoredBlob
-
-
-class MovedCounts:
-    """Counts the large values that are moved; called by several threads."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._counts = WriteCounts()
-
-    def add(self, table: str, stored: StoredBlob) -> None:
-        """Count a value of a table."""
-        with self._lock:
-            self._counts.add_blobs(table, stored.counts)
-
-    def take_into(self, counts: WriteCounts) -> None:
-        """Add what was counted since the last call of this method to the counts of a task."""
-        with self._lock:
-            counts.add_written(self._counts)
-            self._counts = WriteCounts()
 
 
 class BlobMovingStore:
@@ -44,7 +24,6 @@ class BlobMovingStore:
     Args:
         store: not yet open.
         tables: name of a table -> which of its values are moved.
-        moved: counts them.
         clock_ms: milliseconds since the epoch.
     """
 
@@ -52,11 +31,10 @@ class BlobMovingStore:
         self,
         store: Store[Any],
         tables: Mapping[str, LargeValues],
-        moved: MovedCounts,
         *,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
-        self._moved = moved
+        self._counted: Counter[tuple[str, str]] = Counter()
         self._store = store
         self._tables = tables
         self._clock_ms = clock_ms
@@ -104,6 +82,11 @@ class BlobMovingStore:
         """As `Store.take_busy_waits`."""
         return self._store.take_busy_waits()
 
+    def take_counted(self) -> Counter[tuple[str, str]]:
+        """The large values that were moved."""
+        counted, self._counted = self._counted, Counter()
+        return counted
+
     def region_starts(self, table: str) -> Sequence[bytes]:
         """As `Store.region_starts`."""
         return self._store.region_starts(table)
@@ -118,7 +101,7 @@ class BlobMovingStore:
 
     def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
         stored = self._blobs.put(table, value, cell_reference(row, column))
-        self._moved.add(table, stored)
+        self._counted.update(stored.counted(table))
         return Pointer(stored.id, stored.length)
 
     def _pin_again(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
@@ -127,9 +110,9 @@ class BlobMovingStore:
         return Pointer(stored.id, stored.length)
 
 
-def moving(store: Store[Any], tables: Mapping[str, LargeValues], moved: MovedCounts) -> Store[Any] | BlobMovingStore:
+def moving(store: Store[Any], tables: Mapping[str, LargeValues]) -> Store[Any] | BlobMovingStore:
     """The store, or if large values of its tables are moved, one that does so."""
-    return BlobMovingStore(store, tables, moved) if tables else store
+    return BlobMovingStore(store, tables) if tables else store
 
 
 def with_pointers(

@@ -8,6 +8,7 @@ and the file `references`, a line of JSON for each cell.
 import base64
 import hashlib
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -15,11 +16,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store, WriteCounts
-from ingest.api.blobs import BlobCounts
+from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store
 from ingest.durable import file_errors, make_folder, open_private
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
-from sinks.blobs.moving import MovedCounts, with_pointers
+from sinks.blobs.moving import with_pointers
 from sinks.blobs.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
@@ -108,7 +108,7 @@ class BlobCommitter(Committer):
         committer: of the same store.
         store: of the driver.
         tables: name of a table -> which of its values are moved.
-        on_stored: called with a table and the counts of its large values that were stored.
+        on_counted: called with what was stored, as `WriteCounts.counted`.
     """
 
     def __init__(
@@ -116,9 +116,9 @@ class BlobCommitter(Committer):
         committer: Committer,
         store: DriverStore,
         tables: Mapping[str, LargeValues],
-        on_stored: Callable[[str, BlobCounts], None] = lambda _table, _counts: None,
+        on_counted: Callable[[Counter[tuple[str, str]]], None] = lambda _counted: None,
     ) -> None:
-        self._on_stored = on_stored
+        self._on_counted = on_counted
         self._committer = committer
         self._store = store
         self._tables = tables
@@ -142,9 +142,7 @@ class BlobCommitter(Committer):
         """Store the large values of the attempt and the references of their cells, then commit the rows."""
         files = [result.staged.path for result in map(StoreResult.unpacked, results) if result.staged is not None]
         with self._store.held() as store:
-            stored = store_staged(store, files, self._tables)
-            for table, counts in stored.items():
-                self._on_stored(table, counts)
+            self._on_counted(store_staged(store, files, self._tables))
             # no sweep of this process comes between a reference and its pointer, however long this takes
             self._committer.commit(batch, results)
 
@@ -167,9 +165,9 @@ class BlobCommitter(Committer):
 
 def store_staged(
     store: Store[Any], files: Iterable[str], tables: Mapping[str, LargeValues]
-) -> Mapping[str, BlobCounts]:
+) -> Counter[tuple[str, str]]:
     """
-    Store the large values that tasks have staged; may be repeated. Returns the counts of each table.
+    Store the large values that tasks have staged; may be repeated. Returns what was stored, as `WriteCounts.counted`.
 
     Args:
         store: open for writing.
@@ -181,15 +179,15 @@ def store_staged(
         StoreError: the store is unavailable.
     """
     blobs = LargeValueBlobs(store, tables)
-    moved, counts = MovedCounts(), WriteCounts()
+    counted: Counter[tuple[str, str]] = Counter()
     for path, staged in chain.from_iterable(map(_staged_beside, files)):
         with file_errors(path):
             content = path.read_bytes()
         if hashlib.sha256(content).hexdigest() != staged.blob:
             raise IntegrityError(f"the staged file {path} is damaged", hint="check the disk; the batch runs again")
-        moved.add(staged.table, blobs.put(staged.table, content, base64.b64decode(staged.reference)))
-    moved.take_into(counts)
-    return counts.blobs
+        stored = blobs.put(staged.table, content, base64.b64decode(staged.reference))
+        counted.update(stored.counted(staged.table))
+    return counted
 
 
 def _folder_of(path: str) -> Path:

@@ -6,6 +6,7 @@ blob at once: as the id is the hash of the content, all of them write the same b
 first one that has written all of them writes STORED.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from hashlib import sha256
@@ -14,7 +15,6 @@ from typing import NamedTuple
 
 from ingest import failpoint
 from ingest.api import NotFoundError
-from ingest.api.blobs import BlobCounts
 from sinks.blobs.errors import HashMismatchError
 from sinks.blobs.open_tables import OpenTables
 from sinks.blobs.options import HEARTBEAT_MS, BlobOptions
@@ -36,10 +36,11 @@ class StoredBlob(NamedTuple):
     length: int
     is_new: bool
 
-    @property
-    def counts(self) -> BlobCounts:
-        """As one value of a record or a cell."""
-        return BlobCounts(1, self.length) if self.is_new else BlobCounts(deduplicated=1)
+    def counted(self, table: str) -> Counter[tuple[str, str]]:
+        """As one value of a record or a cell of a table, for `WriteCounts.counted`."""
+        if self.is_new:
+            return Counter({("blobs_stored", table): 1, ("blobs_stored_bytes", table): self.length})
+        return Counter({("blobs_deduplicated", table): 1})
 
 
 class BlobWriter:

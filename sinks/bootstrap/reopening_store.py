@@ -33,14 +33,12 @@ class ReopeningStore:
 
     Attributes:
         retrying: sends mutations, with the same store.
-        retry: how often a call is repeated.
     """
 
     def __init__(
         self, store: Store[Any], retry: Retry = LONG_RETRY, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.retrying = RetryingStore(store, retry, clock)
-        self.retry = retry
 
     def call(self, request: Callable[[Store[Any]], T]) -> T:
         """
@@ -49,7 +47,7 @@ class ReopeningStore:
         Raises:
             StoreError: as the request, at the last attempt.
         """
-        return self.retry.run(lambda: self.retrying.call(request))  # type: ignore[arg-type] # its target is the store
+        return self.retrying.call(request)  # type: ignore[arg-type] # its target is the store
 
     def rows(self, table: str) -> Generator[Row]:
         """All rows of a table, in the order of their logical keys; none of a table that does not exist."""

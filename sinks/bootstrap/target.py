@@ -67,7 +67,7 @@ class TargetTable:
         self._spec = TableSpec(table)
         self._known: frozenset[bytes] = frozenset()
         is_mixed = store.capabilities.written_by_driver  # else a call has one timestamp
-        self._buffer = WriteBuffer(buffer_bytes, self._send, max_rows=MAX_ROWS, mixed=is_mixed)
+        self._buffer = WriteBuffer(buffer_bytes, max_rows=MAX_ROWS, mixed=is_mixed)
 
     def create(self, declared: TableSpec | None, families: Mapping[bytes, FamilySpec] = MappingProxyType({})) -> None:
         """
@@ -106,7 +106,8 @@ class TargetTable:
         for mutation in mutations:
             self._ensure_families(mutation)
             if self._known:  # else it deletes a row of a table without families
-                self._buffer.add(self.table, mutation)
+                for chunk in self._buffer.add(self.table, mutation):
+                    self._send(chunk)
 
     def flush(self) -> None:
         """
@@ -115,7 +116,8 @@ class TargetTable:
         Raises:
             StoreError: as `add`.
         """
-        self._buffer.flush()
+        for chunk in self._buffer.take():
+            self._send(chunk)
 
     def has_rows(self) -> bool:
         """Whether the table has a row."""
@@ -158,7 +160,7 @@ class TargetTable:
 
     def _send(self, chunk: Chunk) -> None:
         with self._around_write(chunk.mutations, self.store.call):
-            self.store.retrying.apply(chunk, lambda: True)
+            self.store.retrying.apply(chunk)
             for result in self.store.retrying.take_results():
                 for refusal in result.refused:
                     raise refusal.error

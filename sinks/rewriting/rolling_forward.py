@@ -20,7 +20,7 @@ from sinks.feed.changes import Change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, shard_range
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
-from sinks.writing.bisection import Judge, apply_all_but_refused
+from sinks.writing.bisection import apply_all_but_refused
 
 CHANGES = 500
 """Maximum number of changes applied, or of feed rows deleted, in one call."""
@@ -79,8 +79,7 @@ def roll_forward(
         mutations = [mutation for _, mutation in pending]
         stored = mutations if physical_key is None else with_physical_keys(mutations, physical_key)
         keys = {id(mutation): key for mutation, (key, _) in zip(stored, pending, strict=True)}
-        judge = Judge(table, lambda: store.region_starts(table))
-        refused = apply_all_but_refused(stored, lambda some: store.apply(table, some), judge)
+        refused = apply_all_but_refused(store, table, stored)
         if refused:
             _delete(store, table, [keys[id(refusal.mutation)] for refusal in refused])
         pending.clear()

@@ -12,9 +12,9 @@ other rows of its region were written meanwhile; else the call is blocked.
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ingest.api import Mutation, UnclearRefusalError, WriteRejectedError
+from ingest.api import Mutation, Store, UnclearRefusalError, WriteRejectedError
 from ingest.api.notation import shown
 
 MAX_UNCLEAR = 16
@@ -33,36 +33,28 @@ class Refusal(NamedTuple):
 
 class Judge:
     """
-    Decides for the calls of one bisection whether a row is at fault that the store refuses for an unclear reason.
+    Decides for the parts of one call whether a row is at fault that the store refuses for an unclear reason.
 
     Args:
         table: its name.
-        region_starts: see `Store.region_starts`; called once, if there is such a refusal.
         physical_key: logical row key -> physical row key; None if they are the same.
+
+    Attributes:
+        starts: see `Store.region_starts`; to be set at the first such refusal, since from then on it matters which rows
+            are written.
     """
 
-    def __init__(
-        self,
-        table: str,
-        region_starts: Callable[[], Sequence[bytes]],
-        physical_key: Callable[[bytes], bytes] | None = None,
-    ) -> None:
+    def __init__(self, table: str, physical_key: Callable[[bytes], bytes] | None = None) -> None:
         self._table = table
-        self._region_starts = region_starts
         self._physical_key = physical_key
-        self._starts: Sequence[bytes] | None = None
+        self.starts: Sequence[bytes] | None = None
         self._written: set[int] = set()
         self._refused: Counter[int] = Counter()
         self._last: dict[int, tuple[Mutation, UnclearRefusalError]] = {}
 
-    def doubt(self) -> None:
-        """The store has refused some rows for an unclear reason: from now on it matters which ones it writes."""
-        if self._starts is None:
-            self._starts = self._region_starts()
-
     def written(self, mutations: Sequence[Mutation]) -> None:
         """Some rows were written."""
-        if self._starts is not None:
+        if self.starts is not None:
             self._written.update(map(self._region, mutations))
 
     def refused(self, mutation: Mutation, error: UnclearRefusalError) -> None:
@@ -103,50 +95,82 @@ class Judge:
 
     def _region(self, mutation: Mutation) -> int:
         row = mutation.row if self._physical_key is None else self._physical_key(mutation.row)
-        return bisect_right(self._starts or (), row)
+        return bisect_right(self.starts or (), row)
 
 
-def apply_all_but_refused(
-    mutations: Sequence[Mutation], apply: Callable[[Sequence[Mutation]], None], judge: Judge | None = None
-) -> list[Refusal]:
+class Bisection:
     """
-    Make mutations durable, except for those that the store refuses.
+    The parts of a call, sent one after the other until all its rows are written or refused.
+
+    Order: `next_part`, then `written` or `rejected` for it, until there is none; then `refused`.
 
     Args:
         mutations: may be sent in any order.
-        apply: sends some of them.
         judge: of refusals for unclear reasons; None if these rows are known to be at fault.
+    """
 
-    Returns:
-        The refused mutations.
+    def __init__(self, mutations: Sequence[Mutation], judge: Judge | None = None) -> None:
+        self._pending = [mutations]
+        self._judge = judge
+        self._refused: list[Refusal] = []
+
+    def next_part(self) -> Sequence[Mutation] | None:
+        """What to send next; None if nothing is left."""
+        return self._pending.pop() if self._pending else None
+
+    def written(self, part: Sequence[Mutation]) -> None:
+        """A part was written."""
+        if self._judge is not None:
+            self._judge.written(part)
+
+    def rejected(self, part: Sequence[Mutation], error: WriteRejectedError | UnclearRefusalError) -> None:
+        """
+        A part was rejected; some of it may have been written.
+
+        Raises:
+            UnclearRefusalError: the fault may be a region's or the table's.
+        """
+        if len(part) > 1:
+            self._pending.extend(reversed(_parts(part, error.indexes)))
+            return
+        if isinstance(error, UnclearRefusalError):
+            if self._judge is not None:
+                self._judge.refused(part[0], error)
+            error = WriteRejectedError(error.message)
+        self._refused.append(Refusal(part[0], error.without_frames()))
+
+    def refused(self) -> list[Refusal]:
+        """
+        The refused mutations; all others are durable.
+
+        Raises:
+            UnclearRefusalError: the fault may be a region's or the table's.
+        """
+        if self._judge is not None:
+            self._judge.check()
+        return self._refused
+
+
+def apply_all_but_refused(store: Store[Any], table: str, mutations: Sequence[Mutation]) -> list[Refusal]:
+    """
+    Make mutations with physical row keys durable, except for those that the store refuses; returns these.
 
     Raises:
         UnclearRefusalError: the fault may be a region's or the table's.
-        StoreError: whatever `apply` raises other than a rejection; some may have been written.
+        StoreError: as `Store.apply`; some may have been written.
     """
-    refused: list[Refusal] = []
-    pending = [mutations]
-    while pending:
-        part = pending.pop()
+    judge = Judge(table)
+    bisection = Bisection(mutations, judge)
+    while (part := bisection.next_part()) is not None:
         try:
-            apply(part)
+            store.apply(table, part)
         except (WriteRejectedError, UnclearRefusalError) as error:
-            if isinstance(error, UnclearRefusalError) and judge is not None:
-                judge.doubt()
-            if len(part) > 1:
-                pending.extend(reversed(_parts(part, error.indexes)))
-                continue
-            if isinstance(error, UnclearRefusalError):
-                if judge is not None:
-                    judge.refused(part[0], error)
-                error = WriteRejectedError(error.message)
-            refused.append(Refusal(part[0], error.without_frames()))
+            if judge.starts is None and isinstance(error, UnclearRefusalError):
+                judge.starts = store.region_starts(table)
+            bisection.rejected(part, error)
         else:
-            if judge is not None:
-                judge.written(part)
-    if judge is not None:
-        judge.check()
-    return refused
+            bisection.written(part)
+    return bisection.refused()
 
 
 def _parts(mutations: Sequence[Mutation], named: Sequence[int] | None) -> list[Sequence[Mutation]]:

@@ -1,6 +1,6 @@
 """Buffers mutations until they fill a chunk: the rows of one call to the store."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingest.api import Mutation, Put
@@ -45,7 +45,7 @@ def size_of(mutation: Mutation) -> int:
 
 class WriteBuffer:
     """
-    Buffers mutations in chunks and sends them by bytes or rows, never by time.
+    Buffers mutations in chunks, and returns those that are full by bytes or rows, never by time.
 
     Chunks of several tables, timestamps and durabilities are buffered at the same time, with one bound on all their
     bytes. They are sent in any order: mutations were folded before (`sinks.writing.fold`). A store that accepts any
@@ -53,14 +53,10 @@ class WriteBuffer:
 
     Args:
         limit_bytes: bound on the whole buffer, and so on a chunk, except for a single larger row.
-        send: sends a chunk; after it raises, only `clear` may be called.
     """
 
-    def __init__(
-        self, limit_bytes: int, send: Callable[[Chunk], None], *, max_rows: int = MAX_ROWS, mixed: bool = False
-    ) -> None:
+    def __init__(self, limit_bytes: int, *, max_rows: int = MAX_ROWS, mixed: bool = False) -> None:
         self._limit = limit_bytes
-        self._send = send
         self._max_rows = max_rows
         self._mixed = mixed
         self._chunks: dict[Hashable, Chunk] = {}
@@ -71,11 +67,12 @@ class WriteBuffer:
         """Number of buffered bytes."""
         return self._buffered_bytes
 
-    def add(self, table: str, mutation: Mutation) -> None:
-        """Buffer a mutation, and send chunks that are full."""
+    def add(self, table: str, mutation: Mutation) -> Sequence[Chunk]:
+        """Buffer a mutation; returns the chunks to be sent now, mostly none."""
         size = size_of(mutation)
+        full: Sequence[Chunk] = ()
         if self._buffered_bytes + size > self._limit and self._buffered_bytes:
-            self._free_half(size)
+            full = self._freed_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
         key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.durability, cells > 0)
         chunk = self._chunks.get(key)
@@ -86,32 +83,35 @@ class WriteBuffer:
         chunk.size_bytes += size
         self._buffered_bytes += size
         if len(chunk.mutations) >= self._max_rows or self._buffered_bytes >= self._limit:
-            self._send_chunk(key)
+            return (*full, self._taken(key))
+        return full
 
-    def flush(self) -> None:
-        """Send the whole buffer."""
+    def take(self) -> Iterator[Chunk]:
+        """All chunks; each leaves the buffer as it is returned."""
         for key in list(self._chunks):
-            self._send_chunk(key)
+            yield self._taken(key)
 
     def clear(self) -> None:
         """Empty the buffer."""
         self._chunks.clear()
         self._buffered_bytes = 0
 
-    def _free_half(self, size: int) -> None:
+    def _freed_half(self, size: int) -> list[Chunk]:
         """
-        Send the largest chunks until half of the buffer is free.
+        The largest chunks, so that half of the buffer is free.
 
         With event times there may be thousands of small chunks. Freeing half of the buffer, not just enough, makes the
         sorting rare and lets small chunks grow.
         """
         goal = max(0, min(self._limit // 2, self._limit - size))
+        freed = []
         for key in sorted(self._chunks, key=lambda key: self._chunks[key].size_bytes, reverse=True):
             if self._buffered_bytes <= goal:
-                return
-            self._send_chunk(key)
+                break
+            freed.append(self._taken(key))
+        return freed
 
-    def _send_chunk(self, key: Hashable) -> None:
+    def _taken(self, key: Hashable) -> Chunk:
         chunk = self._chunks.pop(key)
         self._buffered_bytes -= chunk.size_bytes
-        self._send(chunk)
+        return chunk

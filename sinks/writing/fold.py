@@ -8,7 +8,7 @@ their original order, in whatever order they are sent, and after a replay.
 An exact delete keeps its timestamp: a later put of the same version replaces it.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
@@ -56,13 +56,11 @@ class Fold:
     Args:
         max_put_bytes: bound on a put with the cells of several events, except for a single larger cell; None for no
             bound. The server limits the size of a call, and each event alone may be small enough.
-        on_joined: called for each put of a row that has an earlier one with other columns: the row then has columns of
-            several events, which no event has.
     """
 
-    def __init__(self, max_put_bytes: int | None = None, on_joined: Callable[[], None] = lambda: None) -> None:
+    def __init__(self, max_put_bytes: int | None = None) -> None:
         self._max_put_bytes = max_put_bytes
-        self._on_joined = on_joined
+        self._joined = 0
         # most rows have a single put, which is not copied
         self._tables: dict[str, dict[bytes, Put | _Pending]] = {}
 
@@ -87,7 +85,7 @@ class Fold:
             # the first put has the columns of all with its time, so that of a row with many puts is enough
             earlier = next(iter(pending.puts.values()), None)
             if earlier is not None and earlier.keys() != mutation.columns.keys():
-                self._on_joined()
+                self._joined += 1
             _add_put(pending, mutation)
             return
         if mutation.timestamp_ms < 1 and not mutation.exact:
@@ -116,6 +114,12 @@ class Fold:
                     continue
                 for put in self._puts_of(row, pending):
                     yield table, put
+
+    def drain(self) -> Iterator[tuple[str, Mutation]]:
+        """All that `deletes` and `puts` return; the fold is empty afterwards."""
+        yield from self.deletes()
+        yield from self.puts()
+        self._tables.clear()
 
     def by_row(self) -> Iterator[tuple[str, bytes, list[Mutation]]]:
         """Table, row key, and all that `deletes` and `puts` return of the row."""
@@ -146,9 +150,18 @@ class Fold:
             part[column] = value
         yield part
 
+    def take_joined(self) -> int:
+        """
+        Number of puts, since the last call of this method, of a row that had an earlier one with other columns: the row
+        then has columns of several events, which no event has.
+        """
+        joined, self._joined = self._joined, 0
+        return joined
+
     def clear(self) -> None:
         """Discard all operations."""
         self._tables.clear()
+        self._joined = 0
 
 
 def _deletes_of(row: bytes, pending: _Pending) -> Iterator[Delete]:

@@ -1,8 +1,9 @@
 """The families of a store's tables that a worker knows, and missing ones that events named."""
 
 from collections.abc import Callable, Mapping
+from typing import Protocol
 
-from ingest.api import Put, StoreError
+from ingest.api import Put
 
 MAX_AGE_S = 60.0
 """How long the families of a table are cached, within a flush cycle, when a family is missing."""
@@ -12,6 +13,13 @@ MAX_VALID_BYTES = 16 << 20
 """Maximum size of the names of these columns: events name them."""
 
 
+class HasFamilies(Protocol):
+    """What has tables: a store, or the mutator of one."""
+
+    def families(self, table: str) -> frozenset[bytes] | None:
+        """As `Store.families`."""
+
+
 class KnownFamilies:
     """
     Caches the families of one store's tables, as far as the mutations of a flush cycle need them.
@@ -19,7 +27,7 @@ class KnownFamilies:
     Called by one thread, which starts each flush cycle with the families that the driver knows.
 
     Args:
-        read: table -> its families in the store, None if there is no such table; may raise a StoreError.
+        store: that has the tables.
         clock: monotonic seconds.
 
     Attributes:
@@ -28,8 +36,8 @@ class KnownFamilies:
             missing.
     """
 
-    def __init__(self, read: Callable[[str], frozenset[bytes] | None], clock: Callable[[], float]) -> None:
-        self._read = read
+    def __init__(self, store: HasFamilies, clock: Callable[[], float]) -> None:
+        self._store = store
         self._clock = clock
         self._known: dict[str, frozenset[bytes] | None] = {}
         self._read_at: dict[str, float] = {}
@@ -67,11 +75,7 @@ class KnownFamilies:
         now = self._clock()
         read_at = self._read_at.get(table)
         if read_at is None or now - read_at >= MAX_AGE_S:
-            try:
-                found = self._read(table)
-            except StoreError:
-                self.invalidate()
-                raise
+            found = self._store.families(table)
             self._read_at[table] = now
             # the driver may have created families that this connection does not see yet
             if found is not None:

@@ -13,8 +13,10 @@ from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sections import mutations_of, sections_of
 from sinks.writing.staging import FileFormat, StagedFile
 
-RejectedRows = dict[tuple[str, bytes], tuple[str, str]]
-"""(table, row key) -> the error's code and the store's reason, of rows that the store can never write."""
+Reason = tuple[str, str]
+"""Why the store refuses a row: the error's code, and the store's words."""
+RejectedRows = dict[tuple[str, bytes], Reason]
+"""(table, row key) -> why, of rows that the store can never write."""
 
 
 @dataclass(frozen=True, slots=True)

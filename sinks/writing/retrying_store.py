@@ -1,9 +1,10 @@
 """Chunks applied to a store with retries, and the result of each."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -17,6 +18,7 @@ from ingest.api import (
     StoreRefusedError,
     StoreUnavailableError,
     TimestampRefusedError,
+    UnclearRefusalError,
     UpdatesChangedError,
     WriteRejectedError,
 )
@@ -26,10 +28,11 @@ from ingest.retry import Retry
 from sinks.feed.change_feed import FEED
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.writing.bisection import Judge, Refusal, apply_all_but_refused
+from sinks.writing.bisection import Bisection, Judge, Refusal
 from sinks.writing.buffer import Chunk, size_of
 from sinks.writing.feed_rows import FeedBatch
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -62,6 +65,9 @@ class Target(Protocol):
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Store.take_busy_waits`."""
 
+    def take_counted(self) -> Counter[tuple[str, str]]:
+        """As `Store.take_counted`."""
+
     def region_starts(self, table: str) -> Sequence[bytes]:
         """As `Store.region_starts`."""
 
@@ -85,6 +91,7 @@ class CallResult:
         busy_waits: the waits after these calls.
         stored: all rows but the refused ones are durable; False if the chunk failed or was abandoned.
         refused: the rows that the store can never write.
+        counted: as `WriteCounts.counted`.
     """
 
     table: str
@@ -97,6 +104,36 @@ class CallResult:
     stored: bool
     refused: Sequence[Refusal] = ()
     busy_waits: Sequence[BusyWait] = ()
+    counted: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+class InFlight:
+    """
+    The call of a chunk that is in flight, as its sender and its store know it; changed by both threads.
+
+    Attributes:
+        since_s: when the call began, by the clock of the sender; None if there is none.
+        is_abandoned: no further call of the chunk is made.
+    """
+
+    def __init__(self) -> None:
+        self.since_s: float | None = None
+        self.is_abandoned = False
+
+    def continues(self) -> bool:
+        """Whether further calls are made."""
+        return not self.is_abandoned
+
+
+@dataclass(slots=True)
+class _Tally:
+    """The calls of one chunk, counted."""
+
+    calls: int = 0
+    attempts: int = 0
+    busy: int = 0
+    rows_sent: int = 0
+    busy_waits: list[BusyWait] = field(default_factory=list)
 
 
 class RetryingStore:
@@ -107,12 +144,21 @@ class RetryingStore:
     for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
     table whose record differs from its declaration. A table of deferred updates that is not declared is refused too,
     and so is a table with a change feed that the caller does not write.
+
+    Args:
+        store: not open.
+        retry: of each call.
+        clock: monotonic seconds.
+        in_flight: of the sender; the store updates its time after each call.
     """
 
-    def __init__(self, store: Target, retry: Retry, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, store: Target, retry: Retry, clock: Callable[[], float], in_flight: InFlight | None = None
+    ) -> None:
         self._store = store
         self._retry = retry
         self._clock = clock
+        self._in_flight = in_flight or InFlight()
         self._is_open = False
         self._results: list[CallResult] = []
         self._physical_keys: dict[str, Callable[[bytes], bytes] | None] = {}
@@ -140,130 +186,58 @@ class RetryingStore:
         self._declared = declared
         self._feeds = feeds
 
-    def apply(
-        self, chunk: Chunk, should_continue: Callable[[], bool], answered: Callable[[], None] = lambda: None
-    ) -> None:
+    def apply(self, chunk: Chunk) -> None:
         """
         Make a chunk durable, all but the rows that the store refuses.
 
-        Args:
-            chunk: the rows.
-            should_continue: called before each further call; False abandons the chunk.
-            answered: called after each call.
+        Raises:
+            StoreError: some rows may not be durable.
         """
         started = self._clock()
-        calls = attempts = busy = rows_sent = 0
+        tally = _Tally()
         refused: Sequence[Refusal] = ()
-        busy_waits: list[BusyWait] = []
         stored = False
-
-        def call(request: Callable[[Target], None], rows: int) -> None:
-            nonlocal calls
-
-            if calls and not should_continue():
-                raise StoreUnavailableError(f'a chunk for table "{chunk.table}" was abandoned')
-
-            def attempt() -> None:
-                nonlocal attempts, busy, rows_sent
-                attempts += 1
-                rows_sent += rows
-                try:
-                    self.call(request)
-                except StoreBusyError:
-                    busy += 1
-                    raise
-                finally:
-                    waits = self._store.take_busy_waits()
-                    busy += len(waits)
-                    busy_waits.extend(waits)
-
-            def pause(error: IngestError, seconds: float) -> None:
-                if isinstance(error, StoreBusyError):
-                    busy_waits.append(BusyWait(error.code, seconds))
-                self._retry.sleep(seconds)
-
-            calls += 1
-            try:
-                self._retry.run(attempt, should_continue=should_continue, pause=pause)
-            finally:
-                answered()
-
         try:
             if chunk.table not in self._physical_keys:
                 # before the bisection, which takes an error for a rejection of rows
-                call(lambda store: self._read_record(store, chunk.table), 0)
+                self._physical_keys[chunk.table] = self._repeat(tally, 0, self._read_record, chunk.table)
             physical_key = self._physical_keys[chunk.table]
-
-            def send(mutations: Sequence[Mutation]) -> None:
-                stored_ones = mutations if physical_key is None else _stored(mutations, physical_key)
-                call(lambda store: self._apply(store, chunk.table, stored_ones), len(mutations))
-
-            refused = apply_all_but_refused(chunk.mutations, send, _judge(chunk, call, physical_key))
+            judge = None if chunk.is_refused else Judge(chunk.table, physical_key)
+            bisection = Bisection(chunk.mutations, judge)
+            while (part := bisection.next_part()) is not None:
+                try:
+                    mutations = part if physical_key is None else _stored(part, physical_key)
+                    self._repeat(tally, len(part), self._store.apply, chunk.table, mutations)
+                except (WriteRejectedError, UnclearRefusalError, TimestampRefusedError) as error:
+                    rejection = self._rejection(part, error)
+                    if judge is not None and judge.starts is None and isinstance(rejection, UnclearRefusalError):
+                        judge.starts = self._repeat(tally, 0, self._store.region_starts, chunk.table)
+                    bisection.rejected(part, rejection)
+                else:
+                    bisection.written(part)
+            refused = bisection.refused()
             stored = True
         finally:
-            seconds = self._clock() - started
             refused_puts = [one.mutation for one in refused if isinstance(one.mutation, Put)]
             self._results.append(
                 CallResult(
                     table=chunk.table,
-                    rows_sent=rows_sent,
+                    rows_sent=tally.rows_sent,
                     cells=chunk.cells - sum(len(put.columns) for put in refused_puts),
                     size_bytes=chunk.size_bytes - sum(map(size_of, refused_puts)),
-                    retries=attempts - calls,
-                    busy=busy,
-                    seconds=seconds,
+                    retries=tally.attempts - tally.calls,
+                    busy=tally.busy,
+                    seconds=self._clock() - started,
                     stored=stored,
                     refused=refused,
-                    busy_waits=busy_waits,
+                    busy_waits=tally.busy_waits,
+                    counted=self._store.take_counted(),
                 )
             )
 
     def call(self, request: Callable[[Target], T]) -> T:
-        """Call the store, after opening it if needed; an unexpected exception counts as unavailable."""
-        try:
-            if not self._is_open:
-                self._store.open()
-                self._is_open = True
-            return request(self._store)
-        except StoreUnavailableError:
-            # a broken connection is not reused: the next call opens a new one
-            self.close()
-            raise
-        except (IngestError, KeyboardInterrupt):
-            raise
-        except BaseException as bug:
-            # not caused by an event: it must not count as an error of the sink
-            self.close()
-            raise StoreBugError(f"the store raised an unexpected exception: {type(bug).__name__}: {bug}") from bug
-
-    def _apply(self, store: Target, table: str, mutations: Sequence[Mutation]) -> None:
-        """Apply mutations; refused timestamps are a rejection of rows, unless batch times are among them."""
-        try:
-            store.apply(table, mutations)
-        except TimestampRefusedError as error:
-            batch_ms = self._batch_time_ms
-            if batch_ms is None:
-                raise
-            # deletes are written 1 ms before the puts of their batch; a replay gives its changes a time of their own
-            chosen = {feed.time_ms: feed.time_ms for feed in self._feeds.values()}
-            chosen |= {batch_ms - 1: batch_ms, batch_ms: batch_ms}
-            raise _refused_times(mutations, error, chosen) from error.__cause__
-
-    def _read_record(self, store: Target, table: str) -> None:
-        buckets, properties = store.record(table)
-        if FEED in properties and table not in self._feeds:
-            raise FeedUndeclaredError(
-                f'table "{table}" has a change feed, and its rows would be written without their changes',
-            )
-        recorded = RowFormat(buckets, properties.get(UPDATES, ""))
-        declared = self._declared.get(table, RowFormat(recorded.buckets))
-        if declared != recorded:
-            if store.families(table) is None:
-                raise NoTableError(f'there is no table "{table}"')
-            if declared.buckets != recorded.buckets:
-                raise BucketsChangedError(table, declared.buckets, recorded.buckets)
-            raise UpdatesChangedError(table, declared.updates, recorded.updates)
-        self._physical_keys[table] = recorded.physical_key()
+        """The result of an idempotent call of the store, with retries; raises as the request, at the last attempt."""
+        return self._repeat(_Tally(), 0, request, self._store)
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
@@ -279,25 +253,94 @@ class RetryingStore:
         """Count chunks that ended after their flush cycle only in rows_sent."""
         self._results = [replace(result, stored=False, refused=()) for result in self._results]
 
+    def _repeat(self, tally: _Tally, rows: int, request: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """
+        The result of a call that sends rows; repeated while the store may become available, and counted.
 
-def _judge(
-    chunk: Chunk, call: Callable[[Callable[[Target], None], int], None], physical_key: Callable[[bytes], bytes] | None
-) -> Judge | None:
-    """
-    The judge of refusals in a chunk; None if its row is known to be at fault.
+        Raises:
+            StoreBugError: an unexpected exception, which counts as unavailable.
+        """
+        if tally.calls and self._in_flight.is_abandoned:
+            raise StoreUnavailableError("a chunk was abandoned")
+        tally.calls += 1
+        results: list[T] = []
+        try:
+            for attempt in self._retry.repeating(should_continue=self._in_flight.continues):
+                if isinstance(attempt.after, StoreBusyError):
+                    tally.busy_waits.append(BusyWait(attempt.after.code, attempt.waited_s))
+                tally.attempts += 1
+                tally.rows_sent += rows
+                with attempt:
+                    try:
+                        if not self._is_open:
+                            self._store.open()
+                            self._is_open = True
+                        results.append(request(*args, **kwargs))
+                    except StoreBusyError:
+                        tally.busy += 1
+                        raise
+                    except StoreUnavailableError:
+                        # a broken connection is not reused: the next call opens a new one
+                        self.close()
+                        raise
+                    except (IngestError, KeyboardInterrupt):
+                        raise
+                    except BaseException as bug:
+                        # not caused by an event: it must not count as an error of the sink
+                        self.close()
+                        what = f"{type(bug).__name__}: {bug}"
+                        raise StoreBugError(f"the store raised an unexpected exception: {what}") from bug
+                    finally:
+                        waits = self._store.take_busy_waits()
+                        tally.busy += len(waits)
+                        tally.busy_waits.extend(waits)
+        finally:
+            if self._in_flight.since_s is not None:
+                # a rejected chunk needs several calls; the time in flight is that of the current call
+                self._in_flight.since_s = self._clock()
+        return results[0]
 
-    Args:
-        chunk: of one table.
-        call: calls the store, which sends a number of rows.
-        physical_key: of the table.
-    """
+    def _rejection(
+        self, mutations: Sequence[Mutation], error: WriteRejectedError | UnclearRefusalError | TimestampRefusedError
+    ) -> WriteRejectedError | UnclearRefusalError:
+        """
+        An error of `Store.apply` as a rejection of rows.
 
-    def region_starts() -> Sequence[bytes]:
-        found: list[bytes] = []
-        call(lambda store: found.extend(store.region_starts(chunk.table)), 0)
-        return found
+        Raises:
+            TimestampRefusedError: batch times are among the refused timestamps, or no event is at fault.
+        """
+        if not isinstance(error, TimestampRefusedError):
+            return error
+        batch_ms = self._batch_time_ms
+        if batch_ms is None:
+            raise error
+        # deletes are written 1 ms before the puts of their batch; a replay gives its changes a time of their own
+        chosen = {feed.time_ms: feed.time_ms for feed in self._feeds.values()}
+        chosen |= {batch_ms - 1: batch_ms, batch_ms: batch_ms}
+        refused = mutations if error.indexes is None else [mutations[index] for index in error.indexes]
+        found = [chosen[mutation.timestamp_ms] for mutation in refused if mutation.timestamp_ms in chosen]
+        # if the store does not say which are refused, those of events may be; the bisection finds them
+        if found and (error.indexes is not None or len(found) == len(refused)):
+            what = f"the time of the micro-batch, {moment(max(found))}, is refused: {error.message}"
+            raise TimestampRefusedError(what, hint=error.hint) from error
+        return WriteRejectedError(error.message, indexes=error.indexes, code=error.code, hint=error.hint)
 
-    return None if chunk.is_refused else Judge(chunk.table, region_starts, physical_key)
+    def _read_record(self, table: str) -> Callable[[bytes], bytes] | None:
+        """The function to the physical keys of a table whose record is as declared."""
+        buckets, properties = self._store.record(table)
+        if FEED in properties and table not in self._feeds:
+            raise FeedUndeclaredError(
+                f'table "{table}" has a change feed, and its rows would be written without their changes',
+            )
+        recorded = RowFormat(buckets, properties.get(UPDATES, ""))
+        declared = self._declared.get(table, RowFormat(recorded.buckets))
+        if declared != recorded:
+            if self._store.families(table) is None:
+                raise NoTableError(f'there is no table "{table}"')
+            if declared.buckets != recorded.buckets:
+                raise BucketsChangedError(table, declared.buckets, recorded.buckets)
+            raise UpdatesChangedError(table, declared.updates, recorded.updates)
+        return recorded.physical_key()
 
 
 def _stored(mutations: Sequence[Mutation], physical_key: Callable[[bytes], bytes]) -> Sequence[Mutation]:
@@ -313,23 +356,3 @@ def _stored(mutations: Sequence[Mutation], physical_key: Callable[[bytes], bytes
             hint="shorten it, for example with a hash of the long part",
         )
     return with_physical_keys(mutations, physical_key)
-
-
-def _refused_times(
-    mutations: Sequence[Mutation], error: TimestampRefusedError, chosen: Mapping[int, int]
-) -> IngestError:
-    """
-    The error of refused timestamps.
-
-    Args:
-        mutations: of the call.
-        error: of the store.
-        chosen: timestamps that the driver chose -> the time that each is derived from; all others are of events.
-    """
-    refused = mutations if error.indexes is None else [mutations[index] for index in error.indexes]
-    found = [chosen[mutation.timestamp_ms] for mutation in refused if mutation.timestamp_ms in chosen]
-    # if the store does not say which are refused, those of events may be; the bisection finds them
-    if found and (error.indexes is not None or len(found) == len(refused)):
-        what = f"the time of the micro-batch, {moment(max(found))}, is refused: {error.message}"
-        return TimestampRefusedError(what, hint=error.hint)
-    return WriteRejectedError(error.message, indexes=error.indexes, code=error.code, hint=error.hint)

@@ -4,6 +4,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -14,7 +15,7 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import Chunk
 from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.retry import store_retry
-from sinks.writing.retrying_store import CallResult, RetryingStore, Target
+from sinks.writing.retrying_store import CallResult, InFlight, RetryingStore, Target
 
 T = TypeVar("T")
 _NONE: Mapping[str, Any] = MappingProxyType({})
@@ -114,7 +115,7 @@ class DirectSender(Sender):
         """Send a chunk; returns once it is durable."""
         self.wait()
         try:
-            self._store.apply(chunk, lambda: True)
+            self._store.apply(chunk)
         except BaseException as error:
             self._error = error
             raise
@@ -154,16 +155,15 @@ class ThreadSender(Sender):
     def __init__(
         self, store: Target, *, retry: Retry | None = None, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        self._store = RetryingStore(store, retry or store_retry(), clock)
+        self._in_flight = InFlight()
+        self._store = RetryingStore(store, retry or store_retry(), clock, self._in_flight)
         self._clock = clock
         self._call_timeout_s = 10.0
         self._changed = threading.Condition()
         self._job: Callable[[], object] | None = None
         self._chunk: Chunk | None = None
-        self._in_flight_since: float | None = None
         self._error: BaseException | None = None
         self._before_each = failpoint.sends()
-        self._abandoned = False
         self._late_error: BaseException | None = None
         self._closing = False
         self._thread: threading.Thread | None = None
@@ -179,9 +179,9 @@ class ThreadSender(Sender):
         with self._changed:
             self._call_timeout_s = call_timeout_s
             # stops the retries of an abandoned chunk
-            self._abandoned = True
+            self._in_flight.is_abandoned = True
             self._await_idle(since_s=self._clock())
-            self._abandoned = False
+            self._in_flight.is_abandoned = False
             self._error = None
             self._chunk = None
             self._before_each = failpoint.sends()
@@ -194,7 +194,7 @@ class ThreadSender(Sender):
             self.wait()
             self._before_each()
             self._chunk = chunk
-            self._start(lambda: self._store.apply(chunk, self._should_continue, self._answered))
+            self._start(partial(self._store.apply, chunk))
 
     def wait(self) -> None:
         """Return once nothing is in flight."""
@@ -227,7 +227,7 @@ class ThreadSender(Sender):
     def close(self) -> None:
         """Make the thread close the store and end, without waiting for a call that hangs."""
         with self._changed:
-            self._abandoned = self._closing = True
+            self._in_flight.is_abandoned = self._closing = True
             self._changed.notify_all()
             thread = self._thread
         if thread is None:
@@ -235,33 +235,25 @@ class ThreadSender(Sender):
         else:
             thread.join(min(self._call_timeout_s, 1.0))
 
-    def _should_continue(self) -> bool:
-        return not self._abandoned
-
-    def _answered(self) -> None:
-        """A rejected chunk needs several calls; the time in flight is that of the current call."""
-        with self._changed:
-            self._in_flight_since = self._clock()
-
     def _start(self, job: Callable[[], object]) -> None:
         if self._thread is None:
             # daemon: a call that never returns must not keep the process alive
             self._thread = threading.Thread(target=self._work, name="sender", daemon=True)
             self._thread.start()
         self._job = job
-        self._in_flight_since = self._clock()
+        self._in_flight.since_s = self._clock()
         self._changed.notify_all()
 
     def _await_idle(self, since_s: float | None = None) -> None:
-        while self._in_flight_since is not None:
+        while self._in_flight.since_s is not None:
             if self._closing:
                 raise StoreUnavailableError("the connection was closed while a call was in flight")
-            since = self._in_flight_since if since_s is None else since_s
+            since = self._in_flight.since_s if since_s is None else since_s
             remaining = self._call_timeout_s - (self._clock() - since)
             if remaining <= 0:
-                error = self._timed_out(self._clock() - self._in_flight_since)
+                error = self._timed_out(self._clock() - self._in_flight.since_s)
                 self._error = error
-                self._abandoned = True
+                self._in_flight.is_abandoned = True
                 raise error
             self._changed.wait(remaining)
 
@@ -291,8 +283,8 @@ class ThreadSender(Sender):
             except BaseException as raised:  # noqa: BLE001 - it surfaces in the caller's thread
                 error = raised
             with self._changed:
-                self._in_flight_since = None
-                self._late_error = error if self._abandoned else None
-                if not self._abandoned:
+                self._in_flight.since_s = None
+                self._late_error = error if self._in_flight.is_abandoned else None
+                if not self._in_flight.is_abandoned:
                     self._error = error
                 self._changed.notify_all()

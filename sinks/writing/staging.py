@@ -10,6 +10,7 @@ each put. The section of such a file is [table, name, size, CRC-32, the store's 
 
 import contextlib
 import shutil
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,6 +135,10 @@ class StagingWriter:
     def take_busy_waits(self) -> list[BusyWait]:
         """None: a file is never busy."""
         return []
+
+    def take_counted(self) -> Counter[tuple[str, str]]:
+        """Nothing: the driver counts what it stores."""
+        return Counter()
 
     def region_starts(self, table: str) -> Sequence[bytes]:  # noqa: ARG002 - as in `Store`
         """None: a file has no parts."""

@@ -8,7 +8,7 @@ from ingest.api.notation import shown
 from ingest.api.store_errors import UnknownFamilyError
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
 from sinks.writing.buffer import size_of
-from sinks.writing.mutator import BufferedMutator
+from sinks.writing.store_sink import StoreSink
 
 
 class UnknownTableError(MappingError):
@@ -22,23 +22,24 @@ class Writer:
     """
     Writes the events of one sink: all mutations of an event, or none if it fails or is dropped.
 
-    Called by one thread, within a flush cycle of the mutator.
+    Called by one thread, within a flush cycle of the store's task sink.
 
     Args:
         mapper: event -> mutations.
-        mutator: of the sink's store; other sinks may share it.
+        store: of the sink; other sinks may share it.
     """
 
-    def __init__(self, mapper: Mapper[Any], mutator: BufferedMutator) -> None:
+    def __init__(self, mapper: Mapper[Any], store: StoreSink) -> None:
         self._map = mapper.map
-        self._mutator = mutator
-        self._families = mutator.families
-        self._valid_columns = mutator.families.valid_columns
+        self._store = store
+        self._add = store.adder()
+        self._families = store.families
+        self._valid_columns = store.families.valid_columns
         self._own = mapper.settings.own_families
         self._is_one_table = mapper.settings.fixed_table is not None
         wanted = mapper.settings.families.on_unknown or OnUnknown.CREATE
         # the batch would run again for ever if a family can never be created
-        is_impossible = wanted is OnUnknown.CREATE and not mutator.capabilities.creates_families
+        is_impossible = wanted is OnUnknown.CREATE and not store.capabilities.creates_families
         self._on_unknown = OnUnknown.ERROR if is_impossible else wanted
 
     def write(self, event: Event) -> str | None:
@@ -52,8 +53,8 @@ class Writer:
             MappingError: this sink cannot write the event.
             StoreError: the store failed to write earlier mutations; the flush cycle is over.
         """
-        mutator = self._mutator
-        mapped = self._map(event, mutator.batch_time_ms)
+        store = self._store
+        mapped = self._map(event, store.batch_time_ms)
         if type(mapped) is Skipped:
             return mapped.reason
         for table, mutation in mapped:
@@ -63,24 +64,24 @@ class Writer:
                 if reason is not None:
                     return reason
         if event.origin.fan_out:
-            mutator.record_bytes.add(event.origin, sum(size_of(mutation) for _, mutation in mapped))
+            store.record_bytes.add(event.origin, sum(size_of(mutation) for _, mutation in mapped))
         if self._families.needed:
             return None
         if len(mapped) == 1:
-            mutator.mutate(table, mutation)
+            self._add(table, mutation)
             return None
         if not mapped:
             raise TypeError(f"map returned {mapped!r}; to drop an event, return Skipped(reason)")
-        for table, mutation in mutator.refused_first(mapped):
-            mutator.mutate(table, mutation)
+        for table, mutation in store.in_order(mapped):
+            self._add(table, mutation)
         return None
 
     def _check_families(self, table: str, mutation: Mutation) -> str | None:
         """Check the families of a mutation; returns the reason if the event is dropped."""
         families = families_in(mutation)
-        known = self._mutator.families.of(table, families)
-        if known is None and not self._mutator.capabilities.creates_tables:
-            message = f'there is no table "{table}" in store "{self._mutator.store_name}"'
+        known = self._store.families.of(table, families)
+        if known is None and not self._store.capabilities.creates_tables:
+            message = f'there is no table "{table}" in store "{self._store.store_name}"'
             if self._is_one_table:
                 raise NoTableError(message)
             # the event names the table, and one event must not block all others
@@ -91,14 +92,14 @@ class Writer:
         if missing or known is None:
             return self._on_missing(table, missing)
         if isinstance(mutation, Put):
-            self._mutator.families.add_valid(table, mutation)
+            self._store.families.add_valid(table, mutation)
         return None
 
     def _on_missing(self, table: str, missing: set[bytes]) -> str | None:
         # families that the sink itself names do not count towards the limit
-        wanted = missing & self._own if self._mutator.families.is_at_limit(table) else missing
+        wanted = missing & self._own if self._store.families.is_at_limit(table) else missing
         if not missing or (wanted and self._on_unknown is OnUnknown.CREATE):
-            self._mutator.families.need(table, wanted)
+            self._store.families.need(table, wanted)
             return None
         if self._on_unknown is OnUnknown.DROP:
             return UnknownFamilyError.code
@@ -109,7 +110,7 @@ class Writer:
                 "add it under `tables` and run 'attr2hbase table apply', or say `families: {on_unknown: drop}`; "
                 "an hbase store can create it if it has `thrift2` or `bootstrap_servers`"
             )
-            if self._mutator.capabilities.creates_families:
+            if self._store.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
         raise MappingError(f'no {_named(missing)} in table "{table}"', code=UnknownFamilyError.code, hint=hint)
 

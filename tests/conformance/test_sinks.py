@@ -37,7 +37,6 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
 from sinks.writing.staging import StagingWriter
 from sinks.writing.store_committer import StoreCommitter
@@ -45,6 +44,7 @@ from sinks.writing.store_sink import StoreSink
 from sinks.writing.writer import Writer
 from tests.support.archives import bodies_in
 from tests.support.sinks import LINES
+from tests.support.way import sink_of
 
 DECLARED = {"t": TableSpec("t", (FamilySpec(b"declared"),))}
 
@@ -105,9 +105,9 @@ class TestArchive(SinkContract):
 class StoreWriter(SinkWriter):
     """One sink of a store, with the task sink of that store."""
 
-    def __init__(self, mutator: BufferedMutator, staging: StagingWriter | None) -> None:
-        self._task_sink = StoreSink(mutator, staging)
-        self._writer = Writer(Attr2HBase(Attr2HBase.settings_class().model_validate({"table": "t"})), mutator)
+    def __init__(self, task_sink: StoreSink) -> None:
+        self._task_sink = task_sink
+        self._writer = Writer(Attr2HBase(Attr2HBase.settings_class().model_validate({"table": "t"})), task_sink)
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         self._task_sink.begin(spec, prepared, counts)
@@ -142,8 +142,7 @@ class ToStore(Sink[SinkSettings]):
         staging = StagingWriter() if is_staged else None
         sender = DirectSender(self._store if staging is None else staging)
         capabilities = self._capabilities
-        mutator = BufferedMutator([sender], "s", capabilities=capabilities, buffer_bytes=1_000, deletes=False)
-        return StoreWriter(mutator, staging)
+        return StoreWriter(sink_of([sender], "s", capabilities=capabilities, staging=staging))
 
     def committer(self, context: SinkContext) -> Committer:
         families = FamilyRegistry(self.driver, DECLARED, {None: 20}, {})

@@ -9,7 +9,6 @@ import pytest
 import yaml
 
 from ingest.api import Record, Scan
-from ingest.api.blobs import BlobCounts
 from ingest.catalog import Catalog
 from ingest.cli import main
 from ingest.clock import now_ms
@@ -26,6 +25,7 @@ from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.sweep import SweepCounts
+from tests.support.counted import counted_blobs
 from tests.support.names import unique
 from tests.support.servers import HBase, Protocol
 
@@ -89,7 +89,7 @@ def test_2c4_large_values_are_moved_once(table: str, capfd: pytest.CaptureFixtur
     counts = [run(configuration, at_ms, {0: LARGE, 1: SMALL, 2: LARGE}) for at_ms in (1_000, 1_000, 2_000)]
     assert [each.stored for each in counts] == [3, 3, 3]
     assert sum(counts[0].blobs[table][::2]) == 2  # values of one batch may be stored at once
-    assert [each.blobs[table] for each in counts[1:]] == [BlobCounts(deduplicated=2)] * 2
+    assert [each.counted for each in counts[1:]] == [counted_blobs(table, deduplicated=2)] * 2
 
     def shown(*options: str) -> dict[str, str]:
         capfd.readouterr()
@@ -142,7 +142,7 @@ def test_refused_large_values_are_replayed(table: str) -> None:
     for _ in range(2):  # the second time, the micro-batch runs again
         counts, dead_letters = run_batch(configuration, 1_000, {0: LARGE, 1: SMALL, 2: LARGE})
         assert (counts.dead_lettered.total(), sum(map(len, dead_letters)) < 10_000) == (3, True)
-    assert counts.blobs[table] == BlobCounts(deduplicated=2)
+    assert counts.counted == counted_blobs(table, deduplicated=2)
     dead_letter_queue(configuration, configuration.pipelines["p"]).publish(dead_letters, 0, 1_000)
 
     def references() -> set[bytes]:

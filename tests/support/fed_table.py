@@ -35,12 +35,11 @@ from sinks.updates.merging import Merging
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import StoreResult
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender, Sender
 from sinks.writing.staging import StagingWriter
 from sinks.writing.store_committer import StoreCommitter
-from sinks.writing.store_sink import StoreSink
+from tests.support.way import sink_of
 
 Splits = Mapping[int, Sequence[Mutation]]
 """Rank of a split -> its mutations."""
@@ -86,7 +85,7 @@ class FedTable:
         self._committer = StoreCommitter(
             driver, families, incoming, declared=declared, feeds=lambda time_ms: self.owned.feeds.batches("s", time_ms)
         )
-        self._mutator = BufferedMutator(
+        self._sink = sink_of(
             senders,
             "s",
             capabilities=store.capabilities,
@@ -95,8 +94,9 @@ class FedTable:
             updates={} if merging is None else {spec.name: merging},
             feeds={spec.name: spec.feed},
             reader=None if reader is None else SeparateReader(reader),
+            staging=self._staging,
         )
-        self._sink = StoreSink(self._mutator, self._staging)
+        self._add = self._sink.adder()
         self._attempts = count()
 
     def run(self, time_ms: int, splits: Splits, *, moves: bool = True) -> list[str]:
@@ -123,7 +123,7 @@ class FedTable:
         self._sink.split_start(rank)
         for mutation in mutations:
             try:
-                self._mutator.mutate(self.spec.name, mutation)
+                self._add(self.spec.name, mutation)
             except MappingError as error:
                 failed.append(error.code)
         self._sink.split_end()

@@ -70,7 +70,9 @@ def run(
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_blobs=moved.add_blobs, check_owner=lambda: None)
+        committers = committers_of(
+            configuration, plan, stores, on_counted=moved.counted.update, check_owner=lambda: None
+        )
         for committer in committers.values():
             committer.recover()
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))

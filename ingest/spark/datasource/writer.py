@@ -35,7 +35,7 @@ from ingest.api.notation import shown
 from ingest.clock import now_ms
 from ingest.config.model import Component
 from ingest.durable import make_folder
-from ingest.plan.assemble import live_store, store_writer
+from ingest.plan.assemble import live_store, store_sink
 from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
@@ -45,7 +45,6 @@ from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.staging import FileFormat, remove_leftovers
-from sinks.writing.store_sink import StoreSink
 
 CALL_BYTES = 2 << 20  # of a call to the store, as the sinks' default
 CALL_TIMEOUT_S = 900.0
@@ -204,13 +203,13 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
             hint="use a local master, or an hbase store",
         )
     table = plan.table.name
-    mutator, staging = store_writer(component, buffer_bytes=CALL_BYTES, deletes=False)
-    with closing(StoreSink(mutator, staging)) as sink:
+    with closing(store_sink(component, buffer_bytes=CALL_BYTES, deletes=False)) as sink:
+        add = sink.adder()
         sink.begin(_task_spec(plan), plan.prepared(), WriteCounts())
         for batch in batches:
             for put in plan.mapper.puts(batch, plan.time_ms):
                 _check(put, plan)
-                mutator.mutate(table, put)
+                add(table, put)
         result = sink.flush().payload
     refused = StoreResult.unpacked(result).refused
     if refused:

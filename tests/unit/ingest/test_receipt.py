@@ -3,8 +3,8 @@
 from collections import Counter
 
 from ingest.api import BusyWait, SinkResult
-from ingest.api.blobs import BlobCounts
 from ingest.receipt import Counts, Receipt, TaskStatus, receipts_of
+from tests.support.counted import counted_blobs
 
 
 def test_counts_of_tasks_are_added():
@@ -13,8 +13,8 @@ def test_counts_of_tasks_are_added():
     total.add(Counts(dead_lettered_by=Counter({("x", "a"): 1})))
     total.add(Counts(records=2, failed=0.25, bytes=6, write_calls=7, retries=8, flush_s=[0.2], busy=2))
     total.add(Counts(busy=3, busy_waits=[BusyWait("RpcThrottlingException", 0.5)]))
-    for moved in (BlobCounts(1, 100, 0), BlobCounts(1, 50, 2)):
-        total.add(Counts(blobs={"t": moved}))
+    for counts in ((1, 100, 0), (1, 50, 2)):
+        total.add(Counts(counted=counted_blobs("t", *counts)))
     assert total == Counts(
         records=3,
         failed=0.25,
@@ -31,7 +31,7 @@ def test_counts_of_tasks_are_added():
         flush_s=[0.1, 0.2],
         busy=5,
         busy_waits=[BusyWait("RpcThrottlingException", 0.5)],
-        blobs={"t": BlobCounts(2, 150, 2)},
+        counted=counted_blobs("t", 2, 150, 2),
     )
 
 
@@ -46,7 +46,7 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
             dead_lettered_by=Counter({("no_match", "regex"): 2, ("no_match", "\udcff"): 1}),
             busy=4,
             busy_waits=[BusyWait("store_busy", 0.25)],
-            blobs={"t": BlobCounts(1, 2)},
+            counted=counted_blobs("t", 1, 2),
         ),
         results={"logs": SinkResult(b"\xff", run_again=True)},
         probe=("logs", b"\x00"),
@@ -56,6 +56,6 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
     assert (received.counts.dropped, received.counts.busy) == (Counter({"\\udcff": 1}), 4)
     assert received.counts.dead_lettered_by == {("no_match", "regex"): 2, ("no_match", "\\udcff"): 1}
     assert received.counts.dead_lettered == {"no_match": 3}
-    assert received.counts.blobs == {"t": BlobCounts(1, 2)}
+    assert received.counts.counted == counted_blobs("t", 1, 2)
     assert received.counts.busy_waits == [BusyWait("store_busy", 0.25)]
     assert (received.results, received.probe) == (sent.results, sent.probe)

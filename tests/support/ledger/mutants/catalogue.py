@@ -88,15 +88,15 @@ def swallow_one_chunk(module: Any) -> None:
 
 def drop_partial_buffer(module: Any) -> None:
     """Chunks that are not full are discarded at the end."""
-    flush = module.WriteBuffer.flush
+    take = module.WriteBuffer.take
 
-    def dropping(self: Any) -> None:
+    def dropping(self: Any) -> Any:
         for key in [key for key, chunk in self._chunks.items() if len(chunk.mutations) < SMALL]:
             del self._chunks[key]
             acted()
-        flush(self)
+        return take(self)
 
-    module.WriteBuffer.flush = dropping
+    module.WriteBuffer.take = dropping
 
 
 def block_one_partition(module: Any) -> None:
@@ -201,12 +201,12 @@ def tear_rows(module: Any) -> None:
     add = module.WriteBuffer.add
     calls = [0]
 
-    def tearing(self: Any, table: str, mutation: Any) -> None:
+    def tearing(self: Any, table: str, mutation: Any) -> Any:
         calls[0] += 1
         if calls[0] % 500 == 0:
             mutation.columns.pop(b"d:body")
             acted()
-        add(self, table, mutation)
+        return add(self, table, mutation)
 
     module.WriteBuffer.add = tearing
 

@@ -15,7 +15,7 @@ from ingest.spark.datasource.source import TableDataSource
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobsElsewhereError
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import cell_reference
 from sinks.rocksdb.settings import RocksDBSettings
@@ -307,9 +307,7 @@ def test_large_values_are_shown_on_request(ingest, file):
     for table in ("events", "plain"):
         store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_blobs", BlobOptions(block_bytes=1000), 100)}
-    BlobMovingStore(store, rules, MovedCounts()).apply(
-        "events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)]
-    )
+    BlobMovingStore(store, rules).apply("events", [Put(b"r", {b"f:large": b"v" * 2_000, b"f:small": b"1"}, 5)])
     store.close()
     for command in (("get", "-f", "p.yaml", "events", "r"), ("scan", "-f", "p.yaml", "events")):
         pointer, small = ingest(*command, "--output", "json").json["cells"]
@@ -351,7 +349,7 @@ def test_changed_name_is_refused(ingest, file, folder):
     store.open()
     store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_blobs", BlobOptions(block_bytes=1000), 100)}
-    BlobMovingStore(store, rules, MovedCounts()).apply("events", [Put(b"r", {b"f:q": BLOB}, 5)])
+    BlobMovingStore(store, rules).apply("events", [Put(b"r", {b"f:q": BLOB}, 5)])
     store.close()
     file.write_text(FILE.replace("OPTIONS", "block_size: 1KB, name: renamed"))
     reader = TableDataSource({"config": str(file), "table": "events", "blobs": "true"})

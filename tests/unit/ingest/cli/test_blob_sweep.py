@@ -10,7 +10,7 @@ from ingest.clock import now_ms
 from ingest.config import load
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from tests.support.dump_runs import dumped, opened
 
@@ -41,7 +41,7 @@ def ids(folder: Path) -> list[str]:
     with opened() as store:
         store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
         rules = {"events": LargeValues("events_blobs", OPTIONS, 1_000)}
-        moving = BlobMovingStore(store, rules, MovedCounts(), clock_ms=lambda: clock_ms[0])
+        moving = BlobMovingStore(store, rules, clock_ms=lambda: clock_ms[0])
         moving.apply("events", [Put(b"%d" % row, {b"f:body": b"%d" % row * 3_000}, 5) for row in range(ROWS)])
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=["events"])
     clock_ms[0] += 3 * DAY_MS

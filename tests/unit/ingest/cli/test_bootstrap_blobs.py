@@ -9,7 +9,7 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.status import STORE_ID
 from sinks.rocksdb.settings import RocksDBSettings
@@ -47,7 +47,7 @@ def _dump(folder: Path) -> None:
     store.open()
     store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_blobs", BlobOptions(block_bytes=1_000), 1_000)}
-    moving = BlobMovingStore(store, rules, MovedCounts(), clock_ms=clock)
+    moving = BlobMovingStore(store, rules, clock_ms=clock)
     moving.apply("events", [Put(row.encode(), {b"f:body": value.encode()}, clock()) for row, value in VALUES.items()])
     store.close()
     dumped(load("p.yaml", env={}, lookup=Catalog()), tables=[META, BLOCKS, "events"])

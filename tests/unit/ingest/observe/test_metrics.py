@@ -8,13 +8,13 @@ import pytest
 
 from ingest import __version__
 from ingest.api import BusyWait
-from ingest.api.blobs import BlobCounts
 from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.observe.results import Compacted, Swept
 from ingest.receipt import Counts
+from tests.support.counted import counted_blobs
 
 REQUIRED = {
     "attr2hbase_events_read_total",
@@ -134,10 +134,8 @@ def test_2c4_blobs_of_a_table():
     metrics = fresh("ticks")
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=50.0)
     assert samples(metrics)['attr2hbase_blob_sweep_last_success_timestamp_seconds{table="t"}'] == 50
-    moved = Counts()
-    moved.add_blobs("t", BlobCounts(2, 3_000, 1))
-    metrics.attempted("ticks", moved)
-    metrics.blobs_moved("t", BlobCounts(deduplicated=4))
+    metrics.attempted("ticks", Counts(counted=counted_blobs("t", 2, 3_000, 1)))
+    metrics.counted(counted_blobs("t", deduplicated=4))
     metrics.blobs_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
     metrics.sweeps_scheduled({"t": 86_400.0}, at_s=150.0)
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {

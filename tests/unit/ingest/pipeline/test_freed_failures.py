@@ -1,19 +1,20 @@
 """An event that failed is freed once it is reported, without a garbage collection."""
 
 import gc
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 
 from decorators.explode import Explode
 from decorators.template import Value
-from ingest.api import DecorateError, Event, IngestError, OnError, Put, Record, TaskSpec, WriteRejectedError
+from ingest.api import DecorateError, Event, IngestError, Mutation, OnError, Put, Record, TaskSpec, WriteRejectedError
 from ingest.config.model import Component
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task
 from ingest.receipt import TaskStatus
 from sinks.mapping.attr2hbase import Attr2HBase
+from sinks.memory import MemoryStore
 from sinks.writing.bisection import apply_all_but_refused
 from tests.support.parts import planned
 from tests.support.plans import decorator, plan, record, sink
@@ -97,11 +98,13 @@ def test_refused_events_are_freed(spec, decorators, sinks):
 
 
 def test_mutations_that_a_store_refused_are_freed():
-    def refuse(_: object) -> None:
-        raise WriteRejectedError("no")
+    class Refusing(MemoryStore):
+        def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+            raise WriteRejectedError("no")
 
     def refused() -> int:
-        return len(apply_all_but_refused([Put(b"r", {b"f:q": b"v"}, number) for number in range(4)], refuse))
+        puts = [Put(b"r", {b"f:q": b"v"}, number) for number in range(4)]
+        return len(apply_all_but_refused(Refusing(), "t", puts))
 
     before = count(Put)
     assert refused() == 4

@@ -65,11 +65,11 @@ from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
 from tests.support.checkpoint import acknowledge
 from tests.support.place import Here, borrowed, replay_options
 from tests.support.sources import driver_context
+from tests.support.way import sink_of
 from tests.support.without_spark import spec_of
 
 TABLES = ("hits", "bytes")
@@ -388,7 +388,7 @@ class World:
         for number, (partition, _, row, value) in enumerate(events(begins, ends, self._note)):
             splits.setdefault(partition if self._combines else number, []).append((row, value))
         for task in range(self._tasks):
-            mutator = BufferedMutator(
+            sink = sink_of(
                 [DirectSender(self.store)],
                 "s",
                 capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
@@ -397,15 +397,15 @@ class World:
                 updates=dict.fromkeys(TABLES, MERGING),
             )
             declared = {table: RowFormat(updates=SUMS) for table in TABLES}
-            mutator.begin(spec_of(time_ms), Prepared(declared=declared), WriteCounts())
+            sink.begin(spec_of(time_ms), Prepared(declared=declared).packed(), WriteCounts())
             for rank, split in splits.items():
                 if rank % self._tasks == task:
-                    mutator.split_start(rank)
+                    sink.split_start(rank)
                     for row, value in split:
                         for table in tables:
-                            mutator.mutate(table, Put(row, {b"c:n": b"%d" % value}, time_ms))
-                    mutator.split_end()
-            mutator.flush()
+                            sink.adder()(table, Put(row, {b"c:n": b"%d" % value}, time_ms))
+                    sink.split_end()
+            sink.flush()
 
     def _replay(self, wanted: UnfinishedBatch, batch: Counted, again: str) -> int:
         """Replay a micro-batch as `attr2hbase replay` does; returns its new time."""

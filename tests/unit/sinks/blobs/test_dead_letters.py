@@ -8,7 +8,6 @@ from typing import TypeVar
 import pytest
 
 from ingest.api import Batch, ErrorBudgetSpentError, Scan, Store, TaskSpec, WriteCounts
-from ingest.api.blobs import BlobCounts
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
@@ -22,6 +21,7 @@ from sinks.blobs.large_values import DeadLetterPlace, LargeValues
 from sinks.blobs.options import BlobOptions
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
+from tests.support.counted import counted_blobs
 from tests.support.killed_stores import KilledError
 from tests.support.large_dead_letters import run, written
 
@@ -67,7 +67,7 @@ def test_large_value_is_in_the_blob_store(configuration):
     assert blobs[0] == blobs[3] == DeadLetterBlob("events", hashlib.sha256(LARGE).hexdigest(), len(LARGE))
     assert blobs[1] is None
     assert (content(configuration, blobs[0]), content(configuration, blobs[2])) == (LARGE, OTHER)
-    assert moved.blobs == {"events": BlobCounts(2, len(LARGE) + len(OTHER), 1)}
+    assert moved.counted == counted_blobs("events", 2, len(LARGE) + len(OTHER), 1)
     assert sorted(references(configuration)) == [reference(offset) for offset in (0, 3, 4)]
     assert list(Path(configuration.local_dir).rglob("*.blobs")) == []
 
@@ -76,7 +76,7 @@ def test_batch_that_runs_again_leaves_one_reference(configuration):
     first, _ = run(configuration, 1_000, LARGE)
     again, moved = run(configuration, 1_000, LARGE)
     assert first == again
-    assert moved.blobs == {"events": BlobCounts(deduplicated=1)}
+    assert moved.counted == counted_blobs("events", deduplicated=1)
     assert references(configuration) == [reference(0)]
 
 
@@ -171,7 +171,7 @@ class TestStoreOfTasks:
 
     def test_attempt_that_is_given_up_leaves_no_reference(self, store):
         _, counts = self.kept(store)
-        assert counts.blobs == {"events": BlobCounts(1, len(LARGE))}
+        assert counts.counted == counted_blobs("events", 1, len(LARGE))
         assert self.references(store) == []
 
     def test_committed_batch_leaves_one_reference(self, store):

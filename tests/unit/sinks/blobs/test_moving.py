@@ -16,14 +16,13 @@ from ingest.api import (
     Row,
     Scan,
     TableSpec,
-    WriteCounts,
     WriteRejectedError,
 )
-from ingest.api.blobs import MIN_SWEEP_AFTER_S, BlobCounts
+from ingest.api.blobs import MIN_SWEEP_AFTER_S
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobsDifferError, BlobsElsewhereError, BlobsOfOtherTableError
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts, moving
+from sinks.blobs.moving import BlobMovingStore, moving
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
 from sinks.blobs.resolving import resolved
@@ -58,7 +57,7 @@ def blobs(store, clock) -> BlobStore:
 
 @pytest.fixture
 def mover(store, clock) -> BlobMovingStore:
-    return BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock)
+    return BlobMovingStore(store, RULES, clock_ms=clock)
 
 
 def values(store, row: bytes = b"r", versions: int = 1) -> list[bytes]:
@@ -115,27 +114,28 @@ def test_large_values_are_moved_and_read_back(store, blobs, mover):
 
 
 def test_2c4_moved_values_are_counted(store, blobs, clock):
-    moved, counts = MovedCounts(), WriteCounts()
-    mover = BlobMovingStore(store, RULES, moved, clock_ms=clock)
+    mover = BlobMovingStore(store, RULES, clock_ms=clock)
     mover.apply("events", [Put(b"r", {b"f:a": LARGE, b"f:b": OTHER, b"f:c": b"small"}, 5)])
     mover.apply("events", [Put(b"s", {b"f:a": LARGE}, 5)])
-    moved.take_into(counts)
-    assert counts.blobs == {"events": BlobCounts(2, 2_700, 1)}
+    assert mover.take_counted() == {
+        ("blobs_stored", "events"): 2,
+        ("blobs_stored_bytes", "events"): 2_700,
+        ("blobs_deduplicated", "events"): 1,
+    }
     mover.apply("events", [Put(b"s", {b"f:a": LARGE}, 5)])
-    moved.take_into(counts)
-    moved.take_into(counts)
-    assert counts.blobs == {"events": BlobCounts(2, 2_700, 2)}
+    assert mover.take_counted() == {("blobs_deduplicated", "events"): 1}
+    assert mover.take_counted() == {}
 
 
 def test_batch_that_runs_again_writes_the_same(store, blobs, clock):
     put = Put(b"r", {b"f:a": LARGE, b"f:b": OTHER}, 5)
     for calls in range(20):
         with contextlib.suppress(KilledError):
-            BlobMovingStore(KilledStore(store, calls), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
+            BlobMovingStore(KilledStore(store, calls), RULES, clock_ms=clock).apply("events", [put])
             break
         assert values(store) == []
     assert calls > 5
-    BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
+    BlobMovingStore(store, RULES, clock_ms=clock).apply("events", [put])
     row = store.get("events", b"r")
     assert row is not None
     assert [cell.value for cell in resolved(blobs, row).cells] == [LARGE, OTHER]
@@ -157,7 +157,7 @@ def test_missing_table_of_blobs_blocks():
     store.open()
     store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
     with pytest.raises(NoTableError, match="events_blobs_meta"):
-        BlobMovingStore(store, RULES, MovedCounts()).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        BlobMovingStore(store, RULES).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
 
 
 @pytest.mark.parametrize("suffix", ["meta", "value", "refs"])
@@ -172,17 +172,17 @@ def test_2c14_changed_option_is_refused_when_the_store_is_opened(store, blobs, m
     mover.open()
     changed = {"events": LargeValues("events_blobs", BlobOptions(block_bytes=2000), 100)}
     with pytest.raises(BlobsDifferError, match=r"1000.*2000"):
-        BlobMovingStore(store, changed, MovedCounts()).open()
+        BlobMovingStore(store, changed).open()
     store.open()
     absent = {"events": LargeValues("absent", BlobOptions(block_bytes=2000), 100)}
-    BlobMovingStore(store, absent, MovedCounts()).open()
+    BlobMovingStore(store, absent).open()
     assert "absent_meta" not in store.tables()
 
 
 def test_blob_store_of_another_table_is_refused(store, mover):
     put = Put(b"r", {b"f:q": LARGE}, 5)
     mover.apply("events", [put])
-    other = BlobMovingStore(store, {"others": RULES["events"]}, MovedCounts())
+    other = BlobMovingStore(store, {"others": RULES["events"]})
     with pytest.raises(BlobsOfOtherTableError, match='belongs to table "events"'):
         other.apply("others", [put])
     with pytest.raises(BlobsOfOtherTableError):
@@ -192,15 +192,15 @@ def test_blob_store_of_another_table_is_refused(store, mover):
 def test_another_blob_store_of_the_table_is_refused(store, mover):
     put = Put(b"r", {b"f:q": LARGE}, 5)
     mover.apply("events", [put])
-    renamed = BlobMovingStore(store, {"events": LargeValues("renamed", OPTIONS, 100)}, MovedCounts())
+    renamed = BlobMovingStore(store, {"events": LargeValues("renamed", OPTIONS, 100)})
     for use in (lambda: renamed.apply("events", [put]), renamed.open):  # `open` closes the store
         with pytest.raises(BlobsElsewhereError, match='in the blob store "events_blobs"'):
             use()
 
 
 def test_store_without_rules_is_used_as_it_is(store):
-    assert moving(store, {}, MovedCounts()) is store
-    assert isinstance(moving(store, RULES, MovedCounts()), BlobMovingStore)
+    assert moving(store, {}) is store
+    assert isinstance(moving(store, RULES), BlobMovingStore)
 
 
 class TestSweep:
@@ -243,24 +243,24 @@ class TestSweep:
     def test_batch_between_reference_and_pointer(self, store, blobs, clock):
         """A sweep between the reference and the pointer, also long after the batch time, removes neither."""
         with pytest.raises(KilledError):
-            BlobMovingStore(KilledStore(store, 6), RULES, MovedCounts(), clock_ms=clock).apply(
+            BlobMovingStore(KilledStore(store, 6), RULES, clock_ms=clock).apply(
                 "events", [Put(b"r", {b"f:q": LARGE}, 5)]
             )
         assert values(store) == []
         assert len(list(store.scan("events_blobs_refs", Scan()))) == 1
         clock.advance(DAY_S - 1)
         assert blobs.sweep().dropped == 0
-        BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+        BlobMovingStore(store, RULES, clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
         assert self.swept(blobs, clock) == (1, 0)
 
     def test_batch_that_is_blocked_for_longer_than_sweep_after(self, store, blobs, clock):
         put = Put(b"r", {b"f:q": LARGE}, 5)
         with pytest.raises(KilledError):
-            BlobMovingStore(KilledStore(store, 6), RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
+            BlobMovingStore(KilledStore(store, 6), RULES, clock_ms=clock).apply("events", [put])
         assert self.swept(blobs, clock) == (0, 1)
         assert self.swept(blobs, clock) == (0, 0)
         assert list(store.scan("events_blobs_value", Scan())) == []
-        BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [put])
+        BlobMovingStore(store, RULES, clock_ms=clock).apply("events", [put])
         assert resolved(blobs, store.get("events", b"r")).cells[0].value == LARGE
 
     @pytest.mark.parametrize("share", [0.4, 1, 2], ids=["shorter", "dropped", "purged"])
@@ -281,10 +281,9 @@ class TestSweep:
                 store.apply(table, mutations)
 
         put = Put(b"r", {b"f:q": LARGE}, 5)
-        moved, counts = MovedCounts(), WriteCounts()
-        BlobMovingStore(Slow(), RULES, moved, clock_ms=clock).apply("events", [put])
-        moved.take_into(counts)
-        assert counts.blobs == {"events": BlobCounts(1, 2_500)}
+        mover = BlobMovingStore(Slow(), RULES, clock_ms=clock)
+        mover.apply("events", [put])
+        assert mover.take_counted() == {("blobs_stored", "events"): 1, ("blobs_stored_bytes", "events"): 2_500}
         for _ in range(3):
             self.swept(blobs, clock)
         assert resolved(blobs, store.get("events", b"r")).cells[0].value == LARGE
@@ -310,7 +309,7 @@ class TestSweep:
                     sweep(seconds // (MIN_SWEEP_AFTER_S + 1))
                 store.apply(table, mutations)
 
-        mover = BlobMovingStore(Slow(), RULES, MovedCounts(), clock_ms=clock)
+        mover = BlobMovingStore(Slow(), RULES, clock_ms=clock)
         mover.apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
         sweep(3)
         assert resolved(sweeper, store.get("events", b"r")).cells[0].value == LARGE

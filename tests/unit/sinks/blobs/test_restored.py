@@ -9,7 +9,7 @@ from ingest.api import FamilySpec, Mutation, Put, Scan, Store, TableSpec
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.copying import CopiedPointers
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.status import STORE_ID, forget_store_id
@@ -36,7 +36,7 @@ def source(clock) -> MemoryStore:
 def write(store: Store[Any], clock: Callable[[], int]) -> None:
     store.ensure_table(TableSpec("events", (FamilySpec(b"f"),)))
     rules = {"events": LargeValues("events_blobs", OPTIONS, 100)}
-    BlobMovingStore(store, rules, MovedCounts(), clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
+    BlobMovingStore(store, rules, clock_ms=clock).apply("events", [Put(b"r", {b"f:q": LARGE}, 5)])
 
 
 def copied(source: Store[Any], table: str) -> list[Put]:

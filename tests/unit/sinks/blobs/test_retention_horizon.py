@@ -9,7 +9,7 @@ from ingest.api import Cell, Delete, FamilySpec, Put, Row, Scan, StoreUnavailabl
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.retention_horizon import Copy, RetentionHorizon
@@ -41,7 +41,7 @@ def blobs(store, clock) -> BlobStore:
 @pytest.fixture
 def moved(store, blobs, clock):
     """A large value is in the row; its cell refers to the blob."""
-    BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock).apply("events", [Put(b"r", {b"d:a": LARGE}, 5)])
+    BlobMovingStore(store, RULES, clock_ms=clock).apply("events", [Put(b"r", {b"d:a": LARGE}, 5)])
     assert blobs.sweep().referenced == 1
 
 

@@ -18,7 +18,7 @@ from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.retention_horizon import RetentionHorizon
@@ -59,7 +59,7 @@ class History:
         self.has_dumps, self.has_feed = seed % 3 != 0, seed % 3 != 1
         if self.has_feed:
             self.feed = FeedFixture(store, "events", expiration_ms=EXPIRATION_MS, time_ms=clock())
-        self.moving = BlobMovingStore(store, RULES, MovedCounts(), clock_ms=clock)
+        self.moving = BlobMovingStore(store, RULES, clock_ms=clock)
         self.batch_ms = 0
         self.interrupted: tuple[int, dict[bytes, list[Mutation]]] | None = None
         self.run: DumpRun | None = None
@@ -88,7 +88,7 @@ class History:
         put = Put(self.random.choice(KEYS), {b"d:a": self.random.choice(VALUES)}, self.next_time_ms())
         killed = KilledStore(self.store, self.random.choice([2, 5, 1_000]))
         with contextlib.suppress(KilledError):
-            BlobMovingStore(killed, RULES, MovedCounts(), clock_ms=self.clock).apply("events", [put])
+            BlobMovingStore(killed, RULES, clock_ms=self.clock).apply("events", [put])
             return
         self.moving.apply("events", [put])
 

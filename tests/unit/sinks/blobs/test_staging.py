@@ -1,5 +1,6 @@
 """Large values of a store that only the driver writes: staged by tasks, stored by the driver."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -7,8 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ingest.api import Batch, Committer, IntegrityError, Record, Scan, TaskSpec, WriteCounts
-from ingest.api.blobs import BlobCounts
+from ingest.api import Batch, Committer, IntegrityError, Record, Scan, TaskSpec
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
@@ -27,6 +27,7 @@ from sinks.blobs.staging import BlobCommitter
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
 from tests.support.blob_findings import findings
+from tests.support.counted import counted_blobs
 from tests.support.killed_stores import KilledError, KilledStore
 
 LARGE, OTHER, SMALL = "l" * 2_500_000, "o" * 2_000, "s" * 1_000
@@ -82,14 +83,14 @@ def run(
     *values: str,
     calls: int | None = None,
     after_tasks: Callable[[], object] = lambda: None,
-) -> WriteCounts:
+) -> Counter[tuple[str, str]]:
     """Run a micro-batch in this process, and count its blobs; the driver is killed after this many writes."""
     from contextlib import ExitStack
 
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     records = [Record("in/a.log", 0, offset, None, value.encode(), 500) for offset, value in enumerate(values)]
     batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("in/a.log", 0, 0),))
-    moved = WriteCounts()
+    moved: Counter[tuple[str, str]] = Counter()
     with ExitStack() as opened:
         stores = SharedStores(configuration, [plan]).used_by(plan, opened)
         if calls is not None:
@@ -98,11 +99,11 @@ def run(
             killed = DriverStore(KilledStore(store, calls))
             opened.callback(killed.close)
             stores = {"s": killed}
-        committers = committers_of(configuration, plan, stores, on_blobs=moved.add_blobs, check_owner=lambda: None)
+        committers = committers_of(configuration, plan, stores, on_counted=moved.update, check_owner=lambda: None)
         for committer in committers.values():
             committer.recover()
         counts, dead_letters = run_until_durable(batch, committers, Host(live_task(plan), records, after_tasks))
-    assert (counts.stored, counts.blobs, dead_letters) == (len(values), {}, [])
+    assert (counts.stored, counts.counted, dead_letters) == (len(values), {}, [])
     return moved
 
 
@@ -125,8 +126,8 @@ def found(configuration: Configuration) -> tuple[dict[bytes, str], int, int]:
 
 
 def test_2c4_large_values_are_stored_once(configuration):
-    moved = [run(configuration, at_ms, LARGE, SMALL, OTHER, LARGE).blobs for at_ms in (1_000, 1_000, 2_000)]
-    assert [each["events"] for each in moved] == [BlobCounts(2, 2_502_000, 1), BlobCounts(0, 0, 3), BlobCounts(0, 0, 3)]
+    moved = [run(configuration, at_ms, LARGE, SMALL, OTHER, LARGE) for at_ms in (1_000, 1_000, 2_000)]
+    assert moved == [counted_blobs("events", *counts) for counts in ((2, 2_502_000, 1), (0, 0, 3), (0, 0, 3))]
     assert found(configuration) == ({b"0": LARGE, b"1": SMALL, b"2": OTHER, b"3": LARGE}, 4, 3)
     assert list(Path(configuration.local_dir).rglob("*.blobs")) == []
 

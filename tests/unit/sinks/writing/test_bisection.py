@@ -18,7 +18,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.memory import MemoryStore
-from sinks.writing.bisection import MAX_UNCLEAR, Judge, apply_all_but_refused
+from sinks.writing.bisection import MAX_UNCLEAR, Bisection, Judge, Refusal, apply_all_but_refused
 
 
 class Picky(MemoryStore):
@@ -61,7 +61,7 @@ def put(row: int, value: str) -> Put:
 def test_good_rows_are_stored_and_bad_ones_reported(goods, names_rows):
     store = Picky(names_rows=names_rows)
     puts = [put(number, f"good{number}" if good else f"bad{number}") for number, good in enumerate(goods)]
-    refused = apply_all_but_refused(puts, lambda mutations: store.apply("t", mutations))
+    refused = apply_all_but_refused(store, "t", puts)
     bad = {number for number, good in enumerate(goods) if not good}
     assert {(refusal.mutation.row, refusal.error.message) for refusal in refused} == {
         (b"%03d" % number, f"bad{number}") for number in bad
@@ -71,14 +71,15 @@ def test_good_rows_are_stored_and_bad_ones_reported(goods, names_rows):
 
 
 def test_other_errors_are_raised():
-    def busy(mutations: Sequence[Mutation]) -> None:
-        raise StoreBusyError("busy")
+    class Busy(MemoryStore):
+        def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+            raise StoreBusyError("busy")
 
     with pytest.raises(StoreBusyError):
-        apply_all_but_refused([put(1, "a"), put(2, "b")], busy)
+        apply_all_but_refused(Busy(), "t", [put(1, "a"), put(2, "b")])
 
 
-class Doubtful:
+class Doubtful(MemoryStore):
     """
     A store with regions; it refuses calls with some rows, for a reason that may be the region's.
 
@@ -87,13 +88,14 @@ class Doubtful:
     """
 
     def __init__(self, bad, starts: Sequence[bytes] = (), *, names_rows: bool = False) -> None:
+        super().__init__()
         self.bad = bad
         self.starts = starts
         self.names_rows = names_rows
         self.calls = self.lookups = 0
         self.rows: set[bytes] = set()
 
-    def apply(self, mutations: Sequence[Mutation]) -> None:
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         self.calls += 1
         bad = [index for index, mutation in enumerate(mutations) if self.bad(mutation.row)]
         if bad and not self.names_rows:
@@ -102,18 +104,15 @@ class Doubtful:
         if bad:
             raise UnclearRefusalError("refused: DoNotRetryIOException: a rule", indexes=bad)
 
-    def region_starts(self) -> Sequence[bytes]:
+    def region_starts(self, table: str) -> Sequence[bytes]:
         self.lookups += 1
         return self.starts
-
-    def judge(self, physical_key=None) -> Judge:
-        return Judge("t", self.region_starts, physical_key)
 
 
 @pytest.mark.parametrize("names_rows", [True, False])
 def test_row_is_at_fault_if_others_of_its_region_are_written(names_rows):
     store = Doubtful(lambda row: row in {b"003", b"150"}, [b"100"], names_rows=names_rows)
-    refused = apply_all_but_refused([put(number, "1") for number in range(200)], store.apply, store.judge())
+    refused = apply_all_but_refused(store, "t", [put(number, "1") for number in range(200)])
     assert [(one.mutation.row, type(one.error), one.error.message) for one in refused] == [
         (row, WriteRejectedError, "refused: DoNotRetryIOException: a rule") for row in (b"003", b"150")
     ]
@@ -127,7 +126,7 @@ def test_row_without_others_of_its_region_blocks(names_rows, others):
     """The fault may be the region's."""
     store = Doubtful(lambda row: row < b"100", [b"100"], names_rows=names_rows)
     with pytest.raises(UnclearRefusalError) as caught:
-        apply_all_but_refused([put(1, "1"), *(put(number, "1") for number in others)], store.apply, store.judge())
+        apply_all_but_refused(store, "t", [put(1, "1"), *(put(number, "1") for number in others)])
     assert caught.value.message == (
         'table "t" refuses row "001" and no other row of the region was written with it, so the fault '
         "may be the region's or the table's: refused: DoNotRetryIOException: a rule"
@@ -140,27 +139,39 @@ def test_row_without_others_of_its_region_blocks(names_rows, others):
 def test_a_region_that_refuses_all_rows_is_found_in_few_calls(names_rows, starts):
     store = Doubtful(lambda row: row >= (starts[0] if starts else b""), starts, names_rows=names_rows)
     with pytest.raises(UnclearRefusalError, match="refuses 16 rows, the last one"):
-        apply_all_but_refused([put(number, "1") for number in range(1_000)], store.apply, store.judge())
+        apply_all_but_refused(store, "t", [put(number, "1") for number in range(1_000)])
     assert store.calls < 4 * MAX_UNCLEAR + 20
 
 
 def test_regions_are_those_of_physical_row_keys():
-    store = Doubtful(lambda row: row == b"001", [b"x001"])
-    rows = [put(1, "1"), put(2, "1")]
-    assert len(apply_all_but_refused(rows, store.apply, store.judge(lambda row: b"x" + row))) == 1
-    store.starts = [b"x002"]
+    def refused(starts: Sequence[bytes]) -> list[Refusal]:
+        judge = Judge("t", lambda row: b"x" + row)
+        judge.starts = starts
+        bad, good = [put(1, "1")], [put(2, "1")]
+        bisection = Bisection([*bad, *good], judge)
+        assert bisection.next_part() == [*bad, *good]
+        bisection.rejected([*bad, *good], UnclearRefusalError("a rule"))
+        assert bisection.next_part() == bad
+        bisection.rejected(bad, UnclearRefusalError("a rule"))
+        assert bisection.next_part() == good
+        bisection.written(good)
+        assert bisection.next_part() is None
+        return bisection.refused()
+
+    assert len(refused([b"x001"])) == 1
     with pytest.raises(UnclearRefusalError):
-        apply_all_but_refused(rows, store.apply, store.judge(lambda row: b"x" + row))
+        refused([b"x002"])
 
 
 def test_regions_of_rows_are_not_looked_up_without_doubt():
     store = Doubtful(lambda _row: False)
-    assert apply_all_but_refused([put(1, "1")], store.apply, store.judge()) == []
+    assert apply_all_but_refused(store, "t", [put(1, "1")]) == []
     assert store.lookups == 0
 
 
 def test_row_that_is_known_to_be_at_fault_is_refused_alone():
     """It was in a chunk of which others of its region were written."""
-    store = Doubtful(lambda _row: True)
-    (refused,) = apply_all_but_refused([put(1, "1")], store.apply)
+    bisection = Bisection([put(1, "1")])
+    bisection.rejected([put(1, "1")], UnclearRefusalError("a rule"))
+    (refused,) = bisection.refused()
     assert refused.error.code == "write_rejected"

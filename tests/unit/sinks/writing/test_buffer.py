@@ -1,15 +1,33 @@
 """The write buffer: chunks are bounded by bytes and rows, and fit into one call."""
 
+from collections.abc import Sequence
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Delete, Durability, Put
+from ingest.api import Delete, Durability, Mutation, Put
 from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES, Chunk, WriteBuffer
 
 
-def collecting(limit_bytes: int = 10_000, **options: int | bool) -> tuple[WriteBuffer, list[Chunk]]:
-    chunks: list[Chunk] = []
-    return WriteBuffer(limit_bytes, chunks.append, **options), chunks
+class Sending(WriteBuffer):
+    """Keeps the chunks that are to be sent."""
+
+    def __init__(self, limit_bytes: int, **options: int | bool) -> None:
+        super().__init__(limit_bytes, **options)
+        self.chunks: list[Chunk] = []
+
+    def add(self, table: str, mutation: Mutation) -> Sequence[Chunk]:
+        full = super().add(table, mutation)
+        self.chunks += full
+        return full
+
+    def flush(self) -> None:
+        self.chunks += self.take()
+
+
+def collecting(limit_bytes: int = 10_000, **options: int | bool) -> tuple[Sending, list[Chunk]]:
+    buffer = Sending(limit_bytes, **options)
+    return buffer, buffer.chunks
 
 
 def put(
@@ -131,8 +149,7 @@ def test_full_buffer_sends_its_largest_chunks():
     limit=st.integers(min_value=100, max_value=3_000),
 )
 def test_memory_is_bounded_and_nothing_is_lost(puts, limit):
-    chunks: list[Chunk] = []
-    buffer = WriteBuffer(limit, chunks.append, max_rows=7)
+    buffer, chunks = collecting(limit, max_rows=7)
     for table, one in puts:
         size = ROW_COST_BYTES + CELL_COST_BYTES + len(one.row) + 3 + len(one.columns[b"f:q"])
         buffer.add(table, one)

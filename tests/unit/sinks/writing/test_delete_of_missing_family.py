@@ -9,9 +9,8 @@ from ingest.api import Event, FamilySpec, MappingError, TableSpec, WriteCounts
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
-from tests.support.way import Way
+from tests.support.way import Way, sink_of
 from tests.support.without_spark import spec_of
 
 TARGETS = ({"family": "absent"}, {"column": "absent:q"})
@@ -29,8 +28,8 @@ def writer_of(
     }
     mapper = Attr2HBase(Attr2HBase.settings_class().model_validate(settings))
     can = replace(store.capabilities, creates_families=creates_families)
-    mutator = BufferedMutator([DirectSender(store)], "logs", capabilities=can, buffer_bytes=1_000, deletes=True)
-    made = Way(mapper, mutator)
+    sink = sink_of([DirectSender(store)], "logs", capabilities=can, buffer_bytes=1_000, deletes=True)
+    made = Way(mapper, sink)
     made.begin(spec_of(1_000), Prepared(), WriteCounts())
     return made
 

@@ -1,6 +1,8 @@
 """Feeds: one change for each row and split, the same in every attempt, durable before the row."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -14,6 +16,7 @@ from ingest.api import (
     MappingError,
     Mutation,
     Put,
+    SinkResult,
     StoreRefusedError,
     StoreUnavailableError,
     TableSpec,
@@ -34,10 +37,11 @@ from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.feed_rows import CHANGE_TOO_LARGE, FeedBatch
-from sinks.writing.messages import Prepared, RejectedRows
-from sinks.writing.mutator import BufferedMutator
+from sinks.writing.messages import Prepared, RejectedRows, StoreResult
 from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender
+from sinks.writing.store_sink import StoreSink
+from tests.support.way import sink_of
 from tests.support.without_spark import spec_of
 
 BATCH_MS = 1_700_000_000_000
@@ -89,8 +93,30 @@ def declare(store: MemoryStore, name: str, *, buckets: int | None = None, update
     ensure_declared(store, feed)
 
 
-def mutator_of(store: MemoryStore, *, before: bool = False) -> BufferedMutator:
-    return BufferedMutator(
+class FedSink(StoreSink):
+    """
+    Keeps what the last flush says.
+
+    Attributes:
+        refused: rows that the store refused.
+    """
+
+    refused: RejectedRows
+
+    def flush(self) -> SinkResult:
+        result = super().flush()
+        self.refused = StoreResult.unpacked(result.payload).refused
+        return result
+
+
+def fed(*parts: Any, **options: Any) -> FedSink:
+    sink = sink_of(*parts, **options)
+    sink.__class__ = FedSink
+    return cast("FedSink", sink)
+
+
+def sink_of_feeds(store: MemoryStore, *, before: bool = False) -> FedSink:
+    return fed(
         [DirectSender(store)],
         "s",
         capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
@@ -110,7 +136,7 @@ def prepared(refused: RejectedRows | None = None, time_ms: int = BATCH_MS) -> Pr
 
 
 def write(
-    mutator: BufferedMutator,
+    sink: FedSink,
     splits: dict[int, list[Mutation]],
     *,
     table: str = "t",
@@ -118,18 +144,17 @@ def write(
     time_ms: int = BATCH_MS,
 ) -> list[str]:
     """Run a flush cycle; returns the codes of the mutations that failed."""
-    message = Prepared.unpacked(prepared(refused, time_ms).packed())
-    mutator.begin(spec_of(time_ms), message, WriteCounts())
+    sink.begin(spec_of(time_ms), prepared(refused, time_ms).packed(), WriteCounts())
     failed = []
     for rank, mutations in splits.items():
-        mutator.split_start(rank)
+        sink.split_start(rank)
         for mutation in mutations:
             try:
-                mutator.mutate(table, mutation)
+                sink.adder()(table, mutation)
             except MappingError as error:
                 failed.append(error.code)
-        mutator.split_end()
-    mutator.flush()
+        sink.split_end()
+    sink.flush()
     return failed
 
 
@@ -162,7 +187,7 @@ def replica(store: MemoryStore, table: str = "t", *, buckets: int | None = None)
 
 
 def test_the_operations_on_a_row_in_a_split_become_one_change(store: Watched) -> None:
-    write(mutator_of(store), {3: [put(b"a", b"1"), put(b"z"), Delete(b"a", BATCH_MS), put(b"a", b"2", b"f:p")]})
+    write(sink_of_feeds(store), {3: [put(b"a", b"1"), put(b"z"), Delete(b"a", BATCH_MS), put(b"a", b"2", b"f:p")]})
 
     assert [(shard, change.row, change.op, change.time_ms, change.rank) for shard, change in changes(store)] == [
         (1, b"a", Op.PUT, BATCH_MS, 3),
@@ -176,7 +201,7 @@ def test_the_operations_on_a_row_in_a_split_become_one_change(store: Watched) ->
 
 
 def test_each_split_has_a_change_of_its_own(store: Watched) -> None:
-    write(mutator_of(store), {0: [put(b"a", b"1")], 7: [put(b"a", b"2", b"f:p")]})
+    write(sink_of_feeds(store), {0: [put(b"a", b"1")], 7: [put(b"a", b"2", b"f:p")]})
 
     assert [(change.rank, change.row) for _, change in changes(store)] == [(0, b"a"), (7, b"a")]
     assert scanned(replica(store), "t") == scanned(store, "t")
@@ -184,16 +209,16 @@ def test_each_split_has_a_change_of_its_own(store: Watched) -> None:
 
 def test_a_second_attempt_writes_the_same_feed(store: Watched) -> None:
     splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"a", b"5")]}
-    write(mutator_of(store), splits)
+    write(sink_of_feeds(store), splits)
     first = changes(store)
     for rank, mutations in reversed(splits.items()):  # the splits are divided among other tasks
-        write(mutator_of(store), {rank: mutations})
+        write(sink_of_feeds(store), {rank: mutations})
 
     assert changes(store) == first
 
 
 def test_feed_rows_are_durable_before_their_rows(store: Watched) -> None:
-    write(mutator_of(store), {0: [put(b"a"), put(b"b")], 1: [put(b"b")], 2: [put(b"c")]})
+    write(sink_of_feeds(store), {0: [put(b"a"), put(b"b")], 1: [put(b"b")], 2: [put(b"c")]})
 
     seen: set[bytes] = set()
     for table, rows in store.calls:
@@ -209,29 +234,28 @@ def test_a_crash_at_any_call_leaves_no_row_without_its_change(store: Watched, ca
     splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"b", b"w")], 2: [Delete(b"a", BATCH_MS)]}
     store.calls_left = calls
     with pytest.raises(StoreUnavailableError):
-        write(mutator_of(store), splits)
+        write(sink_of_feeds(store), splits)
     store.open()
     assert {row.key for row in scanned(store, "t")} <= {change.row for _, change in changes(store)}
 
     store.calls_left = None
-    write(mutator_of(store), splits)
+    write(sink_of_feeds(store), splits)
     assert len(changes(store)) == 4
     assert scanned(replica(store), "t") == scanned(store, "t")
 
 
 def test_a_salted_table_has_shards_of_physical_keys_and_changes_of_logical_ones(store: Watched) -> None:
     declare(store, "salted", buckets=8)
-    mutator = mutator_of(store)
+    sink = sink_of_feeds(store)
     rows = [b"row%d" % number for number in range(20)]
     batch = FeedBatch(BATCH_MS, ShardMap((b"", b"\x04"), (1, 2)))
-    mutator.begin(
-        spec_of(BATCH_MS), Prepared(declared={"salted": RowFormat(8)}, feeds={"salted": batch}), WriteCounts()
-    )
-    mutator.split_start(0)
+    salted = replace(prepared(), feeds=dict.fromkeys(("t", "salted", "u"), batch))
+    sink.begin(spec_of(BATCH_MS), salted.packed(), WriteCounts())
+    sink.split_start(0)
     for row in rows:
-        mutator.mutate("salted", put(row))
-    mutator.split_end()
-    mutator.flush()
+        sink.adder()("salted", put(row))
+    sink.split_end()
+    sink.flush()
 
     assert {change.row: shard for shard, change in changes(store, "salted")} == {
         row: 1 if Distribution(8).physical(row)[0] < 4 else 2 for row in rows
@@ -241,7 +265,7 @@ def test_a_salted_table_has_shards_of_physical_keys_and_changes_of_logical_ones(
 
 def test_the_changes_of_deferred_updates_are_their_update_rows(store: Watched) -> None:
     declare(store, "u", updates=SUMS)
-    write(mutator_of(store), {2: [put(b"a", b"1"), put(b"a", b"2")], 4: [put(b"a", b"5")]}, table="u")
+    write(sink_of_feeds(store), {2: [put(b"a", b"1"), put(b"a", b"2")], 4: [put(b"a", b"5")]}, table="u")
 
     assert [(change.op, change.row, change.mutations()) for _, change in changes(store, "u")] == [
         (Op.UPDATE, b"a", [Put(UpdateKey(b"a", update_id_of(BATCH_MS, 2)).encoded(), {b"f:q": b"3"}, BATCH_MS)]),
@@ -251,40 +275,40 @@ def test_the_changes_of_deferred_updates_are_their_update_rows(store: Watched) -
 
 
 def test_a_rejected_row_withdraws_its_change_alone(store: Watched) -> None:
-    mutator = mutator_of(store)
+    sink = sink_of_feeds(store)
     store.is_refused = lambda table, one: table == "t" and one.columns.get(b"f:q") == b"bad"
     splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")], 1: [put(b"a", b"bad"), put(b"c")]}
-    assert write(mutator, splits) == []
-    (refused,) = mutator.refused
+    assert write(sink, splits) == []
+    (refused,) = sink.refused
     assert (refused[0], FeedKey.decoded(refused[1]).sequence) == ("t_feed", (BATCH_MS, 1, b"a"))
 
-    assert write(mutator, splits, refused=mutator.refused) == ["write_rejected"]
-    assert not mutator.refused
+    assert write(sink, splits, refused=sink.refused) == ["write_rejected"]
+    assert not sink.refused
     assert [(change.rank, change.row) for _, change in changes(store)] == [(0, b"a"), (0, b"b"), (1, b"c")]
     assert scanned(replica(store), "t") == scanned(store, "t")
 
 
 def test_a_refused_feed_row_keeps_its_row_away(store: Watched) -> None:
-    mutator = mutator_of(store)
+    sink = sink_of_feeds(store)
     store.is_refused = lambda table, one: table == "t_feed" and one.row.endswith(b"a")
     splits: dict[int, list[Mutation]] = {0: [put(b"a"), put(b"b")]}
-    write(mutator, splits)
+    write(sink, splits)
     assert [row.key for row in scanned(store, "t")] == [b"b"]
 
-    assert write(mutator, splits, refused=mutator.refused) == ["write_rejected"]
+    assert write(sink, splits, refused=sink.refused) == ["write_rejected"]
     assert scanned(replica(store), "t") == scanned(store, "t")
 
 
 def test_a_rejected_update_row_withdraws_the_changes_of_all_splits(store: Watched) -> None:
     declare(store, "u", updates=SUMS)
-    mutator = mutator_of(store)
+    sink = sink_of_feeds(store)
     bad = UpdateKey(b"a", update_id_of(BATCH_MS, 1)).encoded()
     store.is_refused = lambda table, one: table == "u" and one.row == bad
     splits: dict[int, list[Mutation]] = {0: [put(b"a", b"1"), put(b"b", b"1")], 1: [put(b"a", b"2")]}
-    write(mutator, splits, table="u")
-    assert mutator.refused.keys() == {("u", b"a")}
+    write(sink, splits, table="u")
+    assert sink.refused.keys() == {("u", b"a")}
 
-    assert len(write(mutator, splits, table="u", refused=mutator.refused)) == 2
+    assert len(write(sink, splits, table="u", refused=sink.refused)) == 2
     assert [change.row for _, change in changes(store, "u")] == [b"b"]
     assert scanned(replica(store, "u"), "u") == scanned(store, "u")
 
@@ -292,50 +316,50 @@ def test_a_rejected_update_row_withdraws_the_changes_of_all_splits(store: Watche
 def test_an_event_that_is_too_large_for_a_change_fails(store: Watched) -> None:
     large, escaped = put(b"a", b"x" * (9 << 20)), put(b"b", b"\x01" * (2 << 20))
 
-    assert write(mutator_of(store), {0: [large, escaped, put(b"c")]}) == [CHANGE_TOO_LARGE, CHANGE_TOO_LARGE]
+    assert write(sink_of_feeds(store), {0: [large, escaped, put(b"c")]}) == [CHANGE_TOO_LARGE, CHANGE_TOO_LARGE]
     assert [change.row for _, change in changes(store)] == [b"c"]
 
 
 def test_events_that_are_too_large_together_fail_in_the_next_attempt(store: Watched) -> None:
-    mutator = mutator_of(store)
+    sink = sink_of_feeds(store)
     splits: dict[int, list[Mutation]] = {
         0: [put(b"a", b"x" * (5 << 20)), put(b"a", b"x" * (5 << 20), b"f:p"), put(b"b")]
     }
-    assert write(mutator, splits) == []
+    assert write(sink, splits) == []
     assert [row.key for row in scanned(store, "t")] == [b"b"]
 
-    assert write(mutator, splits, refused=mutator.refused) == [CHANGE_TOO_LARGE] * 2
+    assert write(sink, splits, refused=sink.refused) == [CHANGE_TOO_LARGE] * 2
     assert [change.row for _, change in changes(store)] == [b"b"]
 
 
 def test_a_row_key_that_is_too_long_for_a_change_fails_its_event(store: Watched) -> None:
     longest = b"r" * MAX_FEED_ROW_BYTES
 
-    assert write(mutator_of(store), {0: [put(longest + b"r"), put(longest)]}) == ["row_key_too_long"]
+    assert write(sink_of_feeds(store), {0: [put(longest + b"r"), put(longest)]}) == ["row_key_too_long"]
     assert [change.row for _, change in changes(store)] == [longest]
 
 
 def test_an_event_with_several_rows_changes_none_of_them_if_one_is_refused(store: Watched) -> None:
-    mutator = mutator_of(store)
-    mutator.begin(spec_of(BATCH_MS), prepared(), WriteCounts())
-    mutator.split_start(0)
+    sink = sink_of_feeds(store)
+    sink.begin(spec_of(BATCH_MS), prepared().packed(), WriteCounts())
+    sink.split_start(0)
     with pytest.raises(MappingError):
-        mutator.refused_first([("t", put(b"a")), ("t", put(b"r" * (MAX_FEED_ROW_BYTES + 1)))])
+        sink.in_order([("t", put(b"a")), ("t", put(b"r" * (MAX_FEED_ROW_BYTES + 1)))])
 
 
 def test_a_feed_without_the_ranks_of_splits_is_not_written(store: Watched) -> None:
-    mutator = mutator_of(store)
-    mutator.begin(spec_of(BATCH_MS), prepared(), WriteCounts())
-    mutator.mutate("t", put(b"a"))
+    sink = sink_of_feeds(store)
+    sink.begin(spec_of(BATCH_MS), prepared().packed(), WriteCounts())
+    sink.adder()("t", put(b"a"))
     with pytest.raises(LifecycleError, match="ranks"):
-        mutator.split_end()
+        sink.split_end()
 
 
 def test_changes_have_the_row_before(store: Watched) -> None:
-    mutator = mutator_of(store, before=True)
-    write(mutator, {0: [put(b"a", b"1")]})
-    write(mutator, {0: [put(b"a", b"2", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
-    write(mutator, {0: [Delete(b"a", BATCH_MS + 20)]}, time_ms=BATCH_MS + 20)
+    sink = sink_of_feeds(store, before=True)
+    write(sink, {0: [put(b"a", b"1")]})
+    write(sink, {0: [put(b"a", b"2", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
+    write(sink, {0: [Delete(b"a", BATCH_MS + 20)]}, time_ms=BATCH_MS + 20)
 
     assert [(change.op, change.before) for _, change in changes(store)] == [
         (Op.PUT_ROW, ()),
@@ -349,7 +373,7 @@ def test_the_row_before_has_the_changes_of_earlier_splits_that_a_reader_does_not
     stale.open()
     declare(stale, "t")
     stale.apply("t", [put(b"a", b"0", time_ms=1_000)])
-    mutator = BufferedMutator(
+    sink = fed(
         [DirectSender(store)],
         "s",
         capabilities=store.capabilities,
@@ -358,7 +382,7 @@ def test_the_row_before_has_the_changes_of_earlier_splits_that_a_reader_does_not
         feeds={"t": FeedSpec(3_600_000, before=True)},
         reader=SeparateReader(stale),
     )
-    write(mutator, {0: [put(b"a", b"1", b"f:p")], 1: [Delete(b"a", BATCH_MS)], 2: [put(b"a", b"2")], 3: [put(b"b")]})
+    write(sink, {0: [put(b"a", b"1", b"f:p")], 1: [Delete(b"a", BATCH_MS)], 2: [put(b"a", b"2")], 3: [put(b"b")]})
 
     first, second, third, other = (change for _, change in changes(store))
     assert first.before == (Cell(b"f", b"q", 1_000, b"0"),)
@@ -366,20 +390,20 @@ def test_the_row_before_has_the_changes_of_earlier_splits_that_a_reader_does_not
     assert third.before == (Cell(b"f", b"p", BATCH_MS, b"1"),)
     assert (other.op, other.before) == (Op.PUT_ROW, ())
 
-    write(mutator, {0: [put(b"a", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
+    write(sink, {0: [put(b"a", time_ms=BATCH_MS + 10)]}, time_ms=BATCH_MS + 10)
     assert changes(store)[-1][1].before == (Cell(b"f", b"q", 1_000, b"0"),)
 
 
 @pytest.mark.parametrize("calls", [1, 2])
 def test_a_second_attempt_keeps_the_row_before(store: Watched, calls: int) -> None:
-    write(mutator_of(store), {0: [put(b"a", b"1", time_ms=1_000), put(b"b", b"1", time_ms=1_000)]}, time_ms=1_000)
+    write(sink_of_feeds(store), {0: [put(b"a", b"1", time_ms=1_000), put(b"b", b"1", time_ms=1_000)]}, time_ms=1_000)
     splits: dict[int, list[Mutation]] = {0: [put(b"a", b"2")], 1: [put(b"a", b"3"), put(b"b", b"3")]}
     store.calls_left = calls
     with pytest.raises(StoreUnavailableError):
-        write(mutator_of(store, before=True), splits)
+        write(sink_of_feeds(store, before=True), splits)
     store.open()
     store.calls_left = None
-    write(mutator_of(store, before=True), splits)
+    write(sink_of_feeds(store, before=True), splits)
 
     assert [(change.rank, change.before) for _, change in changes(store) if change.time_ms == BATCH_MS] == [
         (0, (Cell(b"f", b"q", 1_000, b"1"),)),
@@ -389,7 +413,7 @@ def test_a_second_attempt_keeps_the_row_before(store: Watched, calls: int) -> No
 
 
 def test_a_rejected_update_row_beside_a_feed_is_named_by_its_logical_row(store: Watched) -> None:
-    mutator = BufferedMutator(
+    sink = fed(
         [DirectSender(store)],
         "s",
         capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
@@ -400,19 +424,17 @@ def test_a_rejected_update_row_beside_a_feed_is_named_by_its_logical_row(store: 
     )
     ensure_declared(store, TableSpec("u", (FamilySpec(b"f"),), updates=SUMS))
     store.is_refused = lambda table, _one: table == "u"
-    write(mutator, {0: [put(b"a", b"1")]}, table="u")
+    write(sink, {0: [put(b"a", b"1")]}, table="u")
 
-    assert mutator.refused.keys() == {("u", b"a")}
+    assert sink.refused.keys() == {("u", b"a")}
 
 
 def test_a_table_with_a_feed_is_not_written_without_it(store: Watched) -> None:
     assert store.set_property("t", FEED, None, "any")
-    mutator = BufferedMutator(
-        [DirectSender(store)], "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False
-    )
-    mutator.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
-    mutator.mutate("t", put(b"a"))
+    sink = fed([DirectSender(store)], "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False)
+    sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
+    sink.adder()("t", put(b"a"))
     with pytest.raises(StoreRefusedError, match='table "t" has a change feed') as caught:
-        mutator.flush()
+        sink.flush()
 
     assert caught.value.code == "feed_undeclared"

@@ -34,11 +34,12 @@ from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, MapperSettings, 
 from sinks.memory import MemoryStore
 from sinks.writing.buffer import size_of
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BUFFERED_BYTES, STAGED_BYTES, BufferedMutator
+from sinks.writing.mutator import STAGED_BYTES
+from sinks.writing.plain_tables import BUFFERED_BYTES
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_BYTES
 from tests.support.clock import Clock
-from tests.support.way import Way
+from tests.support.way import Way, sink_of
 from tests.support.without_spark import spec_of
 
 BATCH_MS = 1_000
@@ -120,7 +121,7 @@ def make(store, clock):
         **options: object,
     ) -> Way:
         settings = MapperSettings.model_validate(options)
-        mutator = BufferedMutator(
+        sink = sink_of(
             [DirectSender(store) for _ in range(senders)],
             "logs",
             capabilities=capabilities or store.capabilities,
@@ -130,7 +131,7 @@ def make(store, clock):
             staged_bytes=staged_bytes,
             clock=clock,
         )
-        made = Way(Scripted(settings), mutator)
+        made = Way(Scripted(settings), sink)
         made.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
         return made
 
@@ -138,10 +139,10 @@ def make(store, clock):
 
 
 def for_puts(senders: Sequence[Sender], size: int, folded_bytes: int = BUFFERED_BYTES) -> Way:
-    mutator = BufferedMutator(
+    sink = sink_of(
         senders, "logs", capabilities=hbase_like(), buffer_bytes=size, deletes=False, folded_bytes=folded_bytes
     )
-    return Way(Scripted(MapperSettings()), mutator)
+    return Way(Scripted(MapperSettings()), sink)
 
 
 def hbase_like(*, creates_families: bool = False) -> Capabilities:
@@ -312,10 +313,8 @@ class TestFamilies:
         assert writer.needs_families == {"absent": {b"f"}}
 
     def test_missing_table_of_a_sink_blocks_if_the_store_cannot_create_it(self, store):
-        mutator = BufferedMutator(
-            [DirectSender(store)], "logs", capabilities=hbase_like(), buffer_bytes=1_000, deletes=False
-        )
-        writer = Way(Scripted(ToOneTable()), mutator)
+        sink = sink_of([DirectSender(store)], "logs", capabilities=hbase_like(), buffer_bytes=1_000, deletes=False)
+        writer = Way(Scripted(ToOneTable()), sink)
         writer.begin(spec_of(BATCH_MS), Prepared(), WriteCounts())
         with pytest.raises(StoreRefusedError, match='there is no table "absent" in store "logs"'):
             writer.write(event(b"r", table="absent", f_a=b"1"))
@@ -339,7 +338,7 @@ class TestFamilies:
         assert writer.needs_families == {}
 
     def test_table_at_its_limit_gets_the_families_of_the_options(self, store):
-        mutator = BufferedMutator(
+        sink = sink_of(
             [DirectSender(store)],
             "logs",
             capabilities=hbase_like(creates_families=True),
@@ -347,13 +346,13 @@ class TestFamilies:
             deletes=False,
         )
         settings = Attr2HBaseSettings.model_validate({"table": "t", "write_body": "raw:line"})
-        writer = Way(Attr2HBase(settings), mutator)
+        writer = Way(Attr2HBase(settings), sink)
         writer.begin(spec_of(BATCH_MS), Prepared(at_limit=frozenset(["t"])), WriteCounts())
         row = {"2hb_": b"r", "2hb_f:q": b"1"}
         assert writer.write(Event(b"line", row)) is None
-        assert mutator.families.needed == {"t": {b"raw"}}
+        assert sink.families.needed == {"t": {b"raw"}}
         assert writer.write(Event(b"line", row | {"2hb_new:q": b"1"})) is None
-        assert mutator.families.needed == {"t": {b"raw"}}
+        assert sink.families.needed == {"t": {b"raw"}}
         with pytest.raises(MappingError, match='no family "new"'):
             writer.write(Event(b"", row | {"2hb_new:q": b"1"}))
 

@@ -7,10 +7,9 @@ from sinks.mapping.mapper import Mapper, MapperSettings
 from sinks.memory import MemoryStore
 from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.record_bytes import MAX_RECORD_BYTES, max_record_bytes
 from sinks.writing.sending import DirectSender
-from tests.support.way import Way
+from tests.support.way import Way, sink_of
 from tests.support.without_spark import spec_of
 
 BATCH_MS = 1_000
@@ -38,7 +37,7 @@ def store():
 
 @pytest.fixture
 def way(store):
-    mutator = BufferedMutator(
+    sink = sink_of(
         [DirectSender(store)],
         "logs",
         capabilities=Capabilities(written_by_driver=False, creates_families=False, creates_tables=False),
@@ -46,7 +45,7 @@ def way(store):
         deletes=False,
         max_record_bytes=6 * PUT_BYTES,
     )
-    return Way(Twice(MapperSettings()), mutator)
+    return Way(Twice(MapperSettings()), sink)
 
 
 def write(way, offset, fan_outs):

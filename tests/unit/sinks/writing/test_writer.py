@@ -19,9 +19,8 @@ from ingest.api import (
 from sinks.mapping.mapper import Mapped, Mapper, MapperSettings
 from sinks.memory import MemoryStore
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
-from tests.support.way import Way
+from tests.support.way import Way, sink_of
 from tests.support.without_spark import spec_of
 
 BATCH_MS = 1_000
@@ -67,10 +66,8 @@ def store() -> MemoryStore:
 def make(store):
     def way(prepared: Prepared | None = None, **options: object) -> Way:
         settings = MapperSettings.model_validate(options)
-        mutator = BufferedMutator(
-            [DirectSender(store)], "logs", capabilities=HBASE_LIKE, buffer_bytes=1000, deletes=False
-        )
-        made = Way(Indexed(settings), mutator)
+        sink = sink_of([DirectSender(store)], "logs", capabilities=HBASE_LIKE, buffer_bytes=1000, deletes=False)
+        made = Way(Indexed(settings), sink)
         made.begin(spec_of(BATCH_MS), prepared or Prepared(), WriteCounts())
         return made
 

@@ -14,7 +14,7 @@ from ingest.config.options import DumpOptions
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.spark.jobs.dump import DumpWork
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, MovedCounts
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.dumps.errors import DumpNotAvailableError
@@ -51,7 +51,7 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
     with opened() as store:
         for table in ("events", "plain"):
             store.ensure_table(TableSpec(table, (FamilySpec(b"f"),)))
-        moving = BlobMovingStore(store, {"events": LargeValues("events_blobs", OPTIONS, 1_000)}, MovedCounts())
+        moving = BlobMovingStore(store, {"events": LargeValues("events_blobs", OPTIONS, 1_000)})
         moving.apply("events", [Put(b"%d" % number, {b"f:body": value(number)}, 5) for number in range(ROWS)])
         store.apply("plain", [Put(b"r", {b"f:q": b"1"}, 5)])
     return load("p.yaml", env={}, lookup=Catalog())

@@ -37,10 +37,10 @@ from sinks.updates.committed_position import CommittedPosition
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import BufferedMutator
 from sinks.writing.sending import DirectSender
 from tests.support.place import borrowed, own_process, replay_options
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline, no_clock
+from tests.support.way import sink_of
 from tests.support.without_spark import spec_of
 
 PART = ("t", 0)
@@ -107,7 +107,7 @@ class Replays:
 
             def write(time_ms: int) -> None:
                 with stores["s"].held() as store:
-                    mutator = BufferedMutator(
+                    sink = sink_of(
                         [DirectSender(store)],
                         "s",
                         capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
@@ -116,11 +116,11 @@ class Replays:
                         updates={"counts": Merging(Sum(Sum.settings_class()()))},
                     )
                     declared = {"counts": RowFormat.recorded(store, "counts")}
-                    mutator.begin(spec_of(time_ms), Prepared(declared=declared), WriteCounts())
-                    mutator.split_start(0)
-                    mutator.mutate("counts", Put(b"row", {b"c:n": b"7"}, time_ms))
-                    mutator.split_end()
-                    mutator.flush()
+                    sink.begin(spec_of(time_ms), Prepared(declared=declared).packed(), WriteCounts())
+                    sink.split_start(0)
+                    sink.adder()("counts", Put(b"row", {b"c:n": b"7"}, time_ms))
+                    sink.split_end()
+                    sink.flush()
 
             yield (
                 UpdateReplay(

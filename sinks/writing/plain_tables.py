@@ -1,0 +1,112 @@
+"""Writes the tables of a store whose rows are written as they are mapped: folded by row key, if that is needed."""
+
+from collections.abc import Sequence
+
+from ingest.api import Mutation, Put
+from sinks.writing.buffer import size_of
+from sinks.writing.fold import Fold
+from sinks.writing.messages import Reason, RejectedRows
+from sinks.writing.mutator import BufferedMutator
+from sinks.writing.table_writer import FirstWriter, FlushCycle, refused_error
+
+BUFFERED_BYTES = 64 << 20
+"""Bytes of puts that a task buffers to send each row once; rows of a full buffer may be sent again later."""
+
+
+class PlainTables(FirstWriter):
+    """
+    Writes the tables of one store that have no writer of their own.
+
+    A row that several events write is sent once, in its final state. A timed-out call may still execute, even after
+    another process wrote the batch and it was acknowledged; it then writes the same values again.
+
+    Args:
+        mutator: of the store.
+        store_name: name of the store in the configuration.
+        deletes: whether there may be deletes; then nothing is sent before the end of a flush cycle, and the buffer has
+            no bound.
+        folds: whether rows are sent once; needed for deletes.
+        max_put_bytes: as in `Fold`.
+        folded_bytes: bound on the buffer, if there are no deletes.
+    """
+
+    def __init__(
+        self,
+        mutator: BufferedMutator,
+        store_name: str,
+        *,
+        deletes: bool,
+        folds: bool,
+        max_put_bytes: int | None = None,
+        folded_bytes: int = BUFFERED_BYTES,
+    ) -> None:
+        super().__init__(mutator)
+        self._mutator = mutator
+        self._store_name = store_name
+        self._deletes = deletes
+        self._fold = Fold(max_put_bytes) if deletes or folds else None
+        self._max_folded_bytes = folded_bytes
+        self._folded_bytes = 0
+        self._cycle: FlushCycle
+        self._known_refused: RejectedRows = {}
+
+    def begin(self, cycle: FlushCycle) -> None:
+        """Start a flush cycle."""
+        self._next.begin(cycle)
+        self._cycle = cycle
+        self._known_refused = cycle.prepared.refused
+        self._folded_bytes = 0
+        if self._fold is not None:
+            self._fold.clear()
+
+    def is_refused(self, table: str, row: bytes) -> bool:
+        """Whether an earlier attempt found a row refused."""
+        return (table, row) in self._known_refused
+
+    def check(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Every mutation can be added, unless its row was refused."""
+
+    def add(self, table: str, mutation: Mutation) -> None:
+        """Fold a mutation; or write it, if earlier attempts found its row refused."""
+        if self._known_refused and (table, mutation.row) in self._known_refused:
+            self._add_refused(table, mutation)
+        elif self._fold is not None and self._deletes:
+            self._fold.add(table, mutation)
+        elif not isinstance(mutation, Put):
+            raise TypeError("the mapper returned a delete, but this writer was built for puts only")
+        elif self._fold is None:
+            self._next.add(table, mutation)
+        else:
+            self._fold.add(table, mutation)
+            self._folded_bytes += size_of(mutation)
+            if self._folded_bytes >= self._max_folded_bytes:
+                for each, folded in self._fold.drain():
+                    self._next.add(each, folded)
+                # chunks have no order: values of this fold may not be sent after those of the next one
+                self._next.send()
+                self._folded_bytes = 0
+
+    def flush(self) -> None:
+        """Send what is folded, and return when it is durable or refused."""
+        if self._fold is not None:
+            for table, folded in self._fold.drain():
+                self._next.add(table, folded)
+            self._cycle.counts.joined_puts += self._fold.take_joined()
+        self._next.flush()
+
+    def refused(self) -> RejectedRows:
+        """The rows that the store has refused, but those that other writers have taken."""
+        return self._mutator.take_all_refused()
+
+    def _add_refused(self, table: str, mutation: Mutation) -> None:
+        """
+        Write a mutation of a refused row in a call of its own: several events may have written that row, and only the
+        bad ones must fail.
+
+        With deletes the operations on a row are folded and cannot be sent separately: all its events fail.
+        """
+        reason: Reason | None = self._known_refused[table, mutation.row]
+        if isinstance(mutation, Put) and not self._deletes:
+            reason = self._next.write_alone(table, mutation)
+        if reason is not None:
+            raise refused_error(self._store_name, table, reason)

@@ -1,0 +1,142 @@
+"""The contract of what writes a table in a task: a chain of writers, each of which calls the next one."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ingest.api import MappingError, Mutation, Put, WriteCounts
+from sinks.writing.messages import Prepared, Reason, RejectedRows
+
+
+@dataclass(frozen=True, slots=True)
+class FlushCycle:
+    """
+    One micro-batch of one task, as the writers of its tables know it.
+
+    Attributes:
+        batch_time_ms: of the micro-batch.
+        prepared: state of the store, from the driver.
+        counts: the writers add what they write.
+        call_timeout_s: how long a call may be in flight.
+        max_refused: more refused rows than this exceed the error budget by themselves; None without a limit.
+    """
+
+    batch_time_ms: int
+    prepared: Prepared
+    counts: WriteCounts
+    call_timeout_s: float = 10.0
+    max_refused: int | None = None
+
+
+class TableWriter(ABC):
+    """
+    Writes mutations in a task, and gives them, perhaps others, to the next writer; the last one is the mutator.
+
+    Called by one thread. Order: `begin`; for each split `split_start` (if splits have ranks), any number of `check` and
+    `add`, and `split_end`; then `flush`; that is a flush cycle. It may be abandoned at any point, and `begin` discards
+    it. When `flush` has returned, all mutations are durable but those of `refused`. A flush cycle that runs again gives
+    the next writer the same mutations.
+
+    Args:
+        next_writer: that this one calls.
+    """
+
+    def __init__(self, next_writer: "TableWriter") -> None:
+        self._next = next_writer
+
+    def begin(self, cycle: FlushCycle) -> None:
+        """
+        Start a flush cycle.
+
+        Raises:
+            StoreUnavailableError: a call of an earlier flush cycle is still in flight.
+        """
+        self._next.begin(cycle)
+
+    def split_start(self, rank: int) -> None:
+        """Start a split with this rank in the micro-batch."""
+        self._next.split_start(rank)
+
+    def check(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """
+        Check that mutations of one event can be added one after the other; nothing is written.
+
+        Raises:
+            MappingError: as `add`.
+        """
+        self._next.check(table, mutations)
+
+    @abstractmethod
+    def add(self, table: str, mutation: Mutation) -> None:
+        """
+        Add a mutation, whose families exist.
+
+        Raises:
+            MappingError: it can never be written; nothing is written of it.
+            StoreError: the store failed to write an earlier mutation; the flush cycle is over.
+        """
+
+    def split_end(self) -> None:
+        """
+        End a split.
+
+        Raises:
+            StoreError: as `add`.
+        """
+        self._next.split_end()
+
+    def send(self) -> None:
+        """
+        Send what was added to the last writer, without waiting for the answers.
+
+        Raises:
+            StoreError: as `add`.
+        """
+        self._next.send()
+
+    def flush(self) -> None:
+        """
+        Send what was added, and return when it is durable or refused.
+
+        Raises:
+            StoreError: the store failed to write; the flush cycle is over.
+        """
+        self._next.flush()
+
+    def write_alone(self, table: str, put: Put) -> Reason | None:
+        """
+        Write a put of a row that an earlier attempt found refused, and return when it is durable.
+
+        Returns:
+            Why the store refuses it; None if it is written.
+
+        Raises:
+            StoreError: as `add`.
+        """
+        return self._next.write_alone(table, put)
+
+    def take_refused(self, table: str) -> dict[bytes, Reason]:
+        """The rows of a table, as they were added, that the store has refused since the last call of this method."""
+        return self._next.take_refused(table)
+
+
+class FirstWriter(TableWriter):
+    """A writer that gets the mutations of events; it knows the rows that earlier attempts found refused."""
+
+    @abstractmethod
+    def is_refused(self, table: str, row: bytes) -> bool:
+        """Whether an earlier attempt found a row, or its change in this split, refused."""
+
+    @abstractmethod
+    def refused(self) -> RejectedRows:
+        """
+        The rows that the store has refused in this flush cycle; called after `flush`.
+
+        The micro-batch must run again with them in `Prepared.refused`, to find their events.
+        """
+
+
+def refused_error(store_name: str, table: str, refused: Reason) -> MappingError:
+    """The error of an event whose row the store refuses, from its code and reason."""
+    code, reason = refused
+    return MappingError(f'store "{store_name}" refused a row of table "{table}": {reason}', code=code)
