@@ -12,6 +12,7 @@ The tables below contain only names, so importing them is cheap; `ingest.catalog
 
     BUILTIN_SINKS        name of a sink -> its class
     BUILTIN_STORES       name of a store -> its options, its class, whose method `of` may choose a subclass
+    BUILTIN_FEATURES     classes of table features, in the order in which an event passes their writers
     BUILTIN_PROCESSORS   name of a processor -> its class
 """
 
@@ -26,6 +27,12 @@ BUILTIN_STORES: dict[str, tuple[str, str]] = {
     "memory": ("sinks.memory:MemorySettings", "sinks.memory:MemoryStore"),
     "rocksdb": ("sinks.rocksdb.settings:RocksDBSettings", "sinks.rocksdb.store:RocksDBStore"),
 }
+
+BUILTIN_FEATURES: tuple[str, ...] = (
+    "sinks.updates.feature:Updates",
+    "sinks.feed.feature:Feed",
+    "sinks.blobs.feature:Blobs",
+)
 
 BUILTIN_PROCESSORS: dict[str, str] = {
     "add_cells": "sinks.updates.processors.add_cells:AddCells",

@@ -2,6 +2,8 @@
 
 from ingest.api.cells import FamilySpec, TableSpec
 
+FEED = "feed"
+"""Name of the property of a table that has its change feed, and of its option in `tables`."""
 FEED_SUFFIX = "_feed"
 """Ends the name of the table that has the feed rows of another table."""
 FEED_FAMILY = b"f"

@@ -92,6 +92,10 @@ class WriteCounts:
         self.joined_puts += other.joined_puts
 
 
+MAX_SPLITS = 1 << 20
+"""Number of splits that a micro-batch may have: ranks are stored in this many bits."""
+
+
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
     """

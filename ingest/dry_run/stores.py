@@ -6,9 +6,9 @@ from typing import Any
 from ingest.api import Capabilities, FamilySpec, Mutation, StoreSettings, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Table, declared_in
-from ingest.plan.assemble import family_registry, may_delete, table_writers
+from ingest.plan.assemble import family_registry, may_delete
+from ingest.plan.features import table_writers
 from ingest.plan.plan import Plan
-from ingest.plan.updates import live_merging
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import physical_key
 from sinks.rowkeys.row_format import RowFormat
@@ -16,7 +16,7 @@ from sinks.table_records import ensure_declared
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.mutator import BufferedMutator
-from sinks.writing.plain_tables import PlainTables
+from sinks.writing.plain_writer import PlainWriter
 from sinks.writing.row_reader import SenderReader
 from sinks.writing.sending import DirectSender
 from sinks.writing.store_committer import StoreCommitter
@@ -104,21 +104,22 @@ class DryStore:
         )
         sender, max_put_bytes = DirectSender(store), settings.max_put_bytes
         mutator = BufferedMutator([sender], name, capabilities=capabilities, buffer_bytes=1 << 20)
-        deletes, updates = may_delete(plan, name), plan.updates.get(name, {})
+        deletes = may_delete(plan, name)
         self.sink = _RecordingSink(
             on_mutation,
             store,
             mutator,
             name,
             capabilities=capabilities,
-            plain=PlainTables(mutator, name, deletes=deletes, folds=True, max_put_bytes=max_put_bytes),
+            plain=PlainWriter(mutator, name, deletes=deletes, folds=True, max_put_bytes=max_put_bytes),
             tables=table_writers(
                 mutator,
                 name,
+                plan.features.get(name, {}),
                 reader=SenderReader(sender),
                 withdraws=True,
                 max_put_bytes=max_put_bytes,
-                updates={table: live_merging(each) for table, each in updates.items()},
+                is_used=lambda feature: feature.is_in_dry_runs,
             ),
             families=None if settings.creates_tables else _OpenTables(store, frozenset(declared)),
         )

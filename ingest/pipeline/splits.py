@@ -16,7 +16,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from ingest.api import IngestError, Record, RecordPlace
-from sinks.updates.keys import MAX_SPLITS
+from ingest.api.sink import MAX_SPLITS
 
 Split = tuple[int | None, Iterable[Record]]
 """The rank of a split, None if the splits of the micro-batch have no ranks; and its records."""

@@ -15,7 +15,6 @@ from ingest.api import (
     Committer,
     DryWrite,
     Event,
-    FeedSpec,
     FileStore,
     Settings,
     SinkContext,
@@ -30,33 +29,27 @@ from ingest.api import (
 )
 from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.catalog import Catalog
-from ingest.config.model import Component, Configuration, Pipeline, TableUpdates, names_of
+from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Watcher
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.plan.blobs import dead_letter_place, large_values
+from ingest.plan.blobs import dead_letter_place
 from ingest.plan.creating import create
-from ingest.plan.feeds import feeds_of
+from ingest.plan.features import connection, features_of, table_writers
 from ingest.plan.plan import DEAD_LETTERS, Plan
-from ingest.plan.updates import live_merging, updates_of
 from ingest.sources.decoding import Decoder
-from sinks.blobs.large_values import LargeValues
 from sinks.mapping.mapper import Mapper
-from sinks.updates.merging import Merging
 
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
+    from ingest.api.table_writer import RowReader
     from ingest.pipeline.plugin_sinks import PluginTaskSink
     from ingest.pipeline.task import SinkBinding, Task
     from ingest.pipeline.task_observer import TaskObserver
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
-    from sinks.writing.mutator import BufferedMutator
-    from sinks.writing.row_reader import RowReader
     from sinks.writing.sending import Sender
-    from sinks.writing.staging import StagingWriter
     from sinks.writing.store_sink import StoreSink
-    from sinks.writing.table_writer import FirstWriter
 
 C = TypeVar("C", bound=Settings)
 
@@ -69,7 +62,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         CatalogError: a component cannot be imported.
     """
     sinks = _located("sinks", pipeline.sinks, pipeline, catalog)
-    blobs = large_values(configuration, pipeline)
+    features = features_of(configuration, pipeline, catalog)
     return Plan(
         pipeline=pipeline.name,
         fingerprint=pipeline.fingerprint,
@@ -85,12 +78,10 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         },
         files=catalog.files,
         existing=pipeline.existing,
-        updates=updates_of(configuration, pipeline, catalog),
-        blobs=blobs,
-        feeds=feeds_of(configuration, pipeline),
+        features=features,
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
-        dead_letter_blobs=dead_letter_place(sinks, blobs),
+        dead_letter_blobs=dead_letter_place(sinks, features),
         read_again_by=pipeline.source.settings.read_again_by,
     )
 
@@ -333,18 +324,24 @@ def store_sink(
     buffer_bytes: int,
     deletes: bool,
     max_event_bytes: int = DEFAULT_EVENT_BYTES,
-    updates: Mapping[str, TableUpdates] = MappingProxyType({}),
-    blobs: Mapping[str, LargeValues] = MappingProxyType({}),
-    feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
+    features: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
 ) -> "StoreSink":
-    """What writes to a store in a task; to a staged file if only the driver writes the store."""
-    from sinks.blobs.moving import moving
-    from sinks.blobs.staging import staging_writer
+    """
+    What writes to a store in a task; to a staged file if only the driver writes the store.
+
+    Args:
+        component: the store.
+        buffer_bytes: as in `BufferedMutator`.
+        deletes: as in `PlainWriter`.
+        max_event_bytes: of the source.
+        features: name of a table -> feature -> what is planned of it.
+    """
     from sinks.writing.mutator import BufferedMutator
-    from sinks.writing.plain_tables import PlainTables
+    from sinks.writing.plain_writer import PlainWriter
     from sinks.writing.record_bytes import max_record_bytes
     from sinks.writing.row_reader import SenderReader, SeparateReader
     from sinks.writing.sending import DirectSender, ThreadSender
+    from sinks.writing.staging import StagingWriter
     from sinks.writing.store_sink import StoreSink
 
     target, name = live_store(component), component.name
@@ -353,76 +350,29 @@ def store_sink(
     reader: RowReader
     senders: list[Sender]
     if is_staged:
-        staging = staging_writer(target if isinstance(target, FileStore) else None, blobs)
-        senders = [DirectSender(staging)]
+        staging = StagingWriter(target if isinstance(target, FileStore) else None)
+        senders = [DirectSender(connection(staging, features))]
         reader = SeparateReader(type(target).reader(component.settings))
     else:
-        connections = range(component.settings.worker_connections)
-        senders = [ThreadSender(moving(live_store(component), blobs)) for _ in connections]
+        senders = [
+            ThreadSender(connection(live_store(component), features))
+            for _ in range(component.settings.worker_connections)
+        ]
         reader = SenderReader(senders[0])
     mutator = BufferedMutator(senders, name, capabilities=target.capabilities, buffer_bytes=buffer_bytes)
+    writers = table_writers(
+        mutator, name, features, reader=reader, withdraws=not is_staged, max_put_bytes=max_put_bytes
+    )
     return StoreSink(
         mutator,
         name,
         capabilities=target.capabilities,
-        plain=PlainTables(mutator, name, deletes=deletes, folds=not is_staged, max_put_bytes=max_put_bytes),
-        tables=table_writers(
-            mutator,
-            name,
-            reader=reader,
-            withdraws=not is_staged,
-            max_put_bytes=max_put_bytes,
-            updates={table: live_merging(each) for table, each in updates.items()},
-            feeds=feeds,
-        ),
+        plain=PlainWriter(mutator, name, deletes=deletes, folds=not is_staged, max_put_bytes=max_put_bytes),
+        tables=writers,
         staging=staging,
         reader=reader,
         max_record_bytes=max_record_bytes(max_event_bytes),
     )
-
-
-def table_writers(
-    mutator: "BufferedMutator",
-    store_name: str,
-    *,
-    reader: "RowReader",
-    withdraws: bool,
-    max_put_bytes: int | None = None,
-    updates: Mapping[str, Merging] = MappingProxyType({}),
-    feeds: Mapping[str, FeedSpec] = MappingProxyType({}),
-) -> "dict[str, FirstWriter]":
-    """
-    The first writers of the tables with features, in a task; an event passes them in this order.
-
-    Args:
-        mutator: the last writer of all tables.
-        store_name: for messages.
-        reader: reads rows before they are changed.
-        withdraws: whether an earlier attempt may have written rows that the store refuses now: then they are deleted.
-        max_put_bytes: maximum size of a put; None for none.
-        updates: table -> merges its deferred updates.
-        feeds: table -> its feed.
-    """
-    from sinks.writing.feed_table import FeedTable
-    from sinks.writing.update_rows import UpdatedTable
-
-    writers: dict[str, FirstWriter] = {
-        table: FeedTable(
-            mutator,
-            table,
-            feed,
-            store_name=store_name,
-            reader=reader,
-            withdraws=withdraws,
-            is_updated=table in updates,
-            max_put_bytes=max_put_bytes,
-        )
-        for table, feed in feeds.items()
-    }
-    for table, merging in updates.items():
-        next_writer = writers.get(table, mutator)
-        writers[table] = UpdatedTable(next_writer, table, merging, store_name=store_name, withdraws=withdraws)
-    return writers
 
 
 def _store_sink(plan: Plan, name: str) -> "StoreSink":
@@ -432,9 +382,7 @@ def _store_sink(plan: Plan, name: str) -> "StoreSink":
         buffer_bytes=max(sink.settings.write_buffer_size for sink in plan.mapped_to(name)),
         deletes=may_delete(plan, name),
         max_event_bytes=plan.decoding.max_event_bytes,
-        updates=plan.updates.get(name, {}),
-        blobs=plan.blobs.get(name, {}),
-        feeds=plan.feeds.get(name, {}),
+        features=plan.features.get(name, {}),
     )
 
 

@@ -1,20 +1,20 @@
 """The blob stores that a configuration declares."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 from ingest.api import ConfigError, NotFoundError, Row, SinkSettings, Store
+from ingest.api.table_feature import FeaturePlan, planned_of
 from ingest.catalog import Catalog
 from ingest.config.blob_tables import tables_of_blobs
-from ingest.config.blobs import BlobsOptions
-from ingest.config.model import Component, Configuration, Pipeline, Table
+from ingest.config.model import Component, Configuration, Table
 from ingest.plan.stores import reading_store
 from ingest.suggest import did_you_mean
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.large_values import DeadLetterPlace, LargeValues
-from sinks.blobs.options import BlobCompression, BlobOptions
+from sinks.blobs.large_values import DeadLetterPlace
+from sinks.blobs.options import BlobOptions, options_of
 from sinks.blobs.resolving import resolved
 from sinks.blobs.retention_horizon import RetentionHorizon
 from sinks.blobs.tables import BlobTables
@@ -158,28 +158,13 @@ def no_blob_store(table: str, owner: str | None = None) -> ConfigError:
     return ConfigError(f'table "{table}" has no blob store', hint="add `blobs: {}` to it under `tables`")
 
 
-def large_values(configuration: Configuration, pipeline: Pipeline) -> dict[str, dict[str, LargeValues]]:
-    """Store -> table -> which of its values tasks move, for the tables with a threshold that a pipeline may write."""
-    found: dict[str, dict[str, LargeValues]] = {}
-    for table in configuration.tables.values():
-        blobs = table.options.blobs
-        is_written = bool({(table.store, table.name), (table.store, None)} & pipeline.targets)
-        if is_written and blobs is not None and blobs.threshold is not None:
-            rule = LargeValues(blobs.prefix(table.name), options_of(blobs), blobs.threshold)
-            found.setdefault(table.store, {})[table.name] = rule
-    return found
-
-
-def dead_letter_place(
-    sinks: Iterable[Component[SinkSettings]], blobs: Mapping[str, Mapping[str, LargeValues]]
-) -> DeadLetterPlace | None:
+def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: FeaturePlan) -> DeadLetterPlace | None:
     """
     The blob store of the first sink that moves large values; None if no sink does so.
 
     Args:
         sinks: of a pipeline, in the order of the file.
-        blobs: store -> table -> which of its values are moved. A sink that takes the table from the event has the
-            first one of its store.
+        features: of the tables. A sink that takes the table from the event has the first one of its store.
     """
     for sink in sinks:
         store = sink.settings.store_name
@@ -187,17 +172,7 @@ def dead_letter_place(
             continue
         # only the settings of a mapper name a store
         fixed = cast("MapperSettings", sink.settings).fixed_table
-        for table, values in blobs.get(store, {}).items():
+        for table, values in planned_of(features.get(store, {}), "blobs").items():
             if fixed in {None, table}:
                 return DeadLetterPlace(store, table, values)
     return None
-
-
-def options_of(blobs: BlobsOptions) -> BlobOptions:
-    """The options of a blob store as it takes them."""
-    return BlobOptions(
-        block_bytes=blobs.block_size,
-        read_ahead_bytes=blobs.read_ahead,
-        compression=BlobCompression(blobs.compression),
-        sweep_after_s=blobs.sweep_after,
-    )

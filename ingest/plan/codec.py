@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from ingest.api import CatalogError
+from ingest.plan.features import table_features
 from ingest.plan.plan import Plan
 from ingest.plugins.loader import PluginFile, class_at
 
@@ -41,8 +42,15 @@ class _Requirement:
 
 def packed(plan: Plan) -> bytes:
     """The plan as bytes, for `unpacked`."""
-    processors = [each.processor for tables in plan.updates.values() for each in tables.values()]
-    components = (*plan.decorators, *plan.sinks, *plan.stores.values(), *processors)
+    of_features = [
+        component
+        for tables in plan.features.values()
+        for planned in tables.values()
+        for feature in table_features()
+        if feature.name in planned
+        for component in feature.components(planned[feature.name])
+    ]
+    components = (*plan.decorators, *plan.sinks, *plan.stores.values(), *of_features)
     requirements = [
         _Requirement(component.name, component.path, component.provider)
         for component in components

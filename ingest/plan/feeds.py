@@ -1,15 +1,17 @@
 """Tables with a change feed, in a plan."""
 
 from ingest.api import FeedSpec
-from ingest.config.model import Configuration, Pipeline
+from ingest.api.feeds import FEED
+from ingest.plan.features import of_feature
+from ingest.plan.plan import Plan
+from ingest.plan.updates import UPDATES
 
 
-def feeds_of(configuration: Configuration, pipeline: Pipeline) -> dict[str, dict[str, FeedSpec]]:
-    """Store -> table -> its feed, for the tables that a pipeline writes."""
-    found: dict[str, dict[str, FeedSpec]] = {}
-    for name in sorted(configuration.tables):
-        table = configuration.tables[name]
-        feed = table.spec().feed
-        if feed is not None and (table.store, name) in pipeline.targets:
-            found.setdefault(table.store, {})[name] = feed
-    return found
+def feeds_in(plan: Plan) -> dict[str, dict[str, FeedSpec]]:
+    """Store -> table -> its feed, for the tables that the sinks of a plan name."""
+    return of_feature(plan.features, FEED)
+
+
+def sinks_of_feeds(plan: Plan) -> frozenset[str]:
+    """Names of the sinks that write tables with a change feed and without deferred updates."""
+    return plan.sinks_of(FEED) - plan.sinks_of(UPDATES)

@@ -6,6 +6,7 @@ from ingest.api import Decoding, OnError, StoreSettings
 from ingest.config.model import Component, TableUpdates
 from ingest.masks import Masks
 from ingest.plan.plan import Plan
+from ingest.plan.updates import UPDATES
 from ingest.plugins.loader import PluginFile
 
 
@@ -34,6 +35,8 @@ def reading_plan(
         sinks=(),
         stores={store.name: store for store in stores},
         files=files,
-        updates=updates,
+        features={
+            store: {table: {UPDATES: each} for table, each in tables.items()} for store, tables in updates.items()
+        },
         masks=masks,
     )

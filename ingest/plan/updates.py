@@ -5,22 +5,21 @@ from typing import Any
 
 from ingest.api import Store, UpdatesDifferError
 from ingest.catalog import Catalog
-from ingest.config.model import Configuration, Pipeline, TableUpdates
+from ingest.config.model import Configuration, TableUpdates
 from ingest.plan.creating import create
+from ingest.plan.features import of_feature
+from ingest.plan.plan import Plan
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import UPDATES_HINT
+from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging
 
+UPDATES = Updates.name
 
-def updates_of(
-    configuration: Configuration, pipeline: Pipeline, catalog: Catalog
-) -> dict[str, dict[str, TableUpdates]]:
-    """Store -> table -> its deferred updates, for the tables that a pipeline writes."""
-    found: dict[str, dict[str, TableUpdates]] = {}
-    for table in configuration.updated_by(pipeline):
-        if table.updates is not None:
-            found.setdefault(table.store, {})[table.name] = located_updates(table.updates, catalog)
-    return found
+
+def updates_in(plan: Plan) -> dict[str, dict[str, TableUpdates]]:
+    """Store -> table -> its deferred updates, for the tables that the sinks of a plan name."""
+    return of_feature(plan.features, UPDATES)
 
 
 def located_updates(updates: TableUpdates, catalog: Catalog) -> TableUpdates:

@@ -3,19 +3,18 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from ingest.api import Committer, StoreSettings, TableSpec
+from ingest.api.table_feature import NoFeatures, planned_of
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
+from ingest.plan.features import connection, table_features
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
-from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import moving
-from sinks.blobs.staging import BlobCommitter
 from sinks.rewriting.owned_feeds import OwnedFeeds
 from sinks.writing.driver_store import DriverStore
-from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 
@@ -42,23 +41,26 @@ def committers_of(
     """
     committers: dict[str, Committer] = {}
     for name, component in plan.stores.items():
-        store, blobs = stores.get(name), plan.blobs.get(name, {})
+        store, features = stores.get(name), plan.features.get(name, {})
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
-        batches = _no_feeds if feeds is None else partial(feeds.batches, name)
+        prepared = NoFeatures() if feeds is None else feeds.of_store(name)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
-            committers[name] = StoreCommitter(store, families, staged, declared=declared, feeds=batches)
-            if blobs:
-                committers[name] = BlobCommitter(committers[name], store, blobs, on_counted)
+            committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)
+            for feature in table_features():
+                planned = planned_of(features, feature.name)
+                if planned:
+                    committer = feature.committer(committer, store, planned, on_counted)
+            committers[name] = committer
         else:
             committers[name] = StoreCommitter(
                 store,
                 families,
-                sender=partial(_sender, component, blobs),
+                sender=partial(_sender, component, features),
                 declared=_written(plan, name, declared),
-                feeds=batches,
+                features=prepared,
             )
     return (
         committers
@@ -84,15 +86,11 @@ def _dead_letter_committers(
     return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
 
 
-def _no_feeds(_time_ms: int) -> Mapping[str, FeedBatch]:
-    return {}
-
-
 def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:
     """The declared tables that a pipeline may write: all of the store, if a sink takes the table from the event."""
     tables = {sink.settings.fixed_table for sink in plan.mapped_to(store)}
     return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
 
 
-def _sender(component: Component[StoreSettings], blobs: Mapping[str, LargeValues]) -> Sender:
-    return ThreadSender(moving(live_store(component), blobs))
+def _sender(component: Component[StoreSettings], features: Mapping[str, Mapping[str, Any]]) -> Sender:
+    return ThreadSender(connection(live_store(component), features))

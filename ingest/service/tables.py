@@ -8,7 +8,9 @@ from ingest.api import ConfigError, ConflictError, Disposition, IngestError, Sou
 from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
+from ingest.plan.feeds import feeds_in
 from ingest.plan.plan import Plan
+from ingest.plan.updates import updates_in
 from ingest.service.kafka.positions import first_offsets, is_exact
 from ingest.service.kafka.topics import TopicIds, check_committed, current_ids
 from ingest.service.replay_lock import ReplayUnfinishedError
@@ -331,11 +333,13 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
     plain: dict[str, list[TableSpec]] = {}
     for name in plan.stores:
         declared = declared_in(name, configuration.tables.values())
-        owned = plan.updates.get(name, {}).keys() | plan.feeds.get(name, {}).keys()
+        owned = updates_in(plan).get(name, {}).keys() | feeds_in(plan).get(name, {}).keys()
         tables[name] = [declared[table] for table in sorted(owned)]
         written = {sink.settings.fixed_table for sink in plan.mapped_to(name)}
         if name in stores:
-            others[name] = {table for table in written if table is not None and table not in plan.feeds.get(name, {})}
+            others[name] = {
+                table for table in written if table is not None and table not in feeds_in(plan).get(name, {})
+            }
             plain[name] = [declared[table] for table in sorted(others[name] & declared.keys() - owned)]
     return OwnedTables(plan.pipeline, stores, tables, others, plain)
 

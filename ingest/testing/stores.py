@@ -43,10 +43,10 @@ from ingest.testing.replacement import ReplacementContract
 from ingest.testing.tables import AnyStore, StoreFixture, needs, scanned
 from ingest.testing.times import LAST_MS, TimeRangeContract
 from ingest.testing.views import FrozenViewContract
+from sinks.folding.fold import Fold
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.scanning.table_reader import TableReader
-from sinks.writing.fold import Fold
 
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 

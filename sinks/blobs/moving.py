@@ -6,14 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from ingest.api import BusyWait, Mutation, Put, Store, WriteRejectedError
+from ingest.api import Mutation, Put, Store, WriteRejectedError
 from ingest.clock import now_ms
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
 from sinks.blobs.options import PIN_AGAIN_MS
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
+from sinks.writing.target import TargetLayer
 
 
-class BlobMovingStore:
+class BlobMovingStore(TargetLayer):
     """
     A store that several processes may write, for the tasks and probes of a pipeline.
 
@@ -34,8 +35,8 @@ class BlobMovingStore:
         *,
         clock_ms: Callable[[], int] = now_ms,
     ) -> None:
+        super().__init__(store)
         self._counted: Counter[tuple[str, str]] = Counter()
-        self._store = store
         self._tables = tables
         self._clock_ms = clock_ms
         self._blobs = LargeValueBlobs(store, tables, clock_ms=clock_ms)
@@ -47,7 +48,7 @@ class BlobMovingStore:
         Raises:
             BlobsDifferError: blobs were stored with other options.
         """
-        self._store.open()
+        self._target.open()
         try:
             self._blobs.check()
         except BaseException:
@@ -57,7 +58,7 @@ class BlobMovingStore:
     def close(self) -> None:
         """As `Store.close`."""
         self._blobs.clear()
-        self._store.close()
+        self._target.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
@@ -69,35 +70,19 @@ class BlobMovingStore:
         """
         rule = self._tables.get(table)
         if rule is None:
-            self._store.apply(table, mutations)
+            self._target.apply(table, mutations)
             return
         begun_ms = self._clock_ms()
-        self._store.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
+        self._target.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
         # a sweep, with any `sweep_after`, may have dropped the references before the pointers arrived: it finds the
         # pointers from now on
         if self._clock_ms() - begun_ms >= PIN_AGAIN_MS:
             with_pointers(mutations, rule.threshold, partial(self._pin_again, table))
 
-    def take_busy_waits(self) -> list[BusyWait]:
-        """As `Store.take_busy_waits`."""
-        return self._store.take_busy_waits()
-
     def take_counted(self) -> Counter[tuple[str, str]]:
         """The large values that were moved."""
         counted, self._counted = self._counted, Counter()
         return counted
-
-    def region_starts(self, table: str) -> Sequence[bytes]:
-        """As `Store.region_starts`."""
-        return self._store.region_starts(table)
-
-    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
-        """As `Store.record`."""
-        return self._store.record(table)
-
-    def families(self, table: str) -> frozenset[bytes] | None:
-        """As `Store.families`."""
-        return self._store.families(table)
 
     def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
         stored = self._blobs.put(table, value, cell_reference(row, column))
@@ -108,11 +93,6 @@ class BlobMovingStore:
         """Store and pin a value that was moved, without counting it twice."""
         stored = self._blobs.put(table, value, cell_reference(row, column))
         return Pointer(stored.id, stored.length)
-
-
-def moving(store: Store[Any], tables: Mapping[str, LargeValues]) -> Store[Any] | BlobMovingStore:
-    """The store, or if large values of its tables are moved, one that does so."""
-    return BlobMovingStore(store, tables) if tables else store
 
 
 def with_pointers(

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from ingest.api.blobs import MIN_SWEEP_AFTER_S
 
@@ -49,3 +50,13 @@ class BlobOptions:
     def sweep_after_ms(self) -> int:
         """`sweep_after_s` in milliseconds."""
         return int(self.sweep_after_s * 1000)
+
+
+def options_of(blobs: Any) -> BlobOptions:
+    """The options of `ingest.config.blobs.BlobsOptions` as a blob store takes them."""
+    return BlobOptions(
+        block_bytes=blobs.block_size,
+        read_ahead_bytes=blobs.read_ahead,
+        compression=BlobCompression(blobs.compression),
+        sweep_after_s=blobs.sweep_after,
+    )

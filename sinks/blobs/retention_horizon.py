@@ -21,10 +21,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from ingest.api import Store
-from ingest.api.feeds import MARGIN_S, feed_table
+from ingest.api.feeds import FEED, MARGIN_S, feed_table
 from ingest.clock import now_ms
 from sinks.dumps.existing import oldest_with_pointers
-from sinks.feed.change_feed import FEED, ChangeFeed
+from sinks.feed.change_feed import ChangeFeed
 from sinks.files.root import Root
 
 

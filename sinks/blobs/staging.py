@@ -16,14 +16,15 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.api import Batch, Committer, FileStore, IntegrityError, Mutation, Store
+from ingest.api import Batch, Committer, IntegrityError, Mutation, Store
 from ingest.durable import file_errors, make_folder, open_private
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
 from sinks.blobs.moving import with_pointers
 from sinks.blobs.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
-from sinks.writing.staging import FileFormat, StagingWriter
+from sinks.writing.staging import StagingWriter
+from sinks.writing.target import TargetLayer
 
 _REFERENCES = "references"
 
@@ -63,41 +64,33 @@ class StagedBlobs:
         return blob
 
 
-class BlobStagingWriter(StagingWriter):
+class BlobStagingWriter(TargetLayer):
     """
     Stages the rows of a task with pointers in place of large values.
 
     Args:
-        files: as in `StagingWriter`.
+        staging: of the task; the large values are beside its file.
         tables: name of a table -> which of its values are moved.
     """
 
-    def __init__(self, files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> None:
-        super().__init__(files)
+    def __init__(self, staging: StagingWriter, tables: Mapping[str, LargeValues]) -> None:
+        super().__init__(staging)
+        self._staging = staging
         self._tables = tables
         self._staged: StagedBlobs | None = None
-
-    def begin(
-        self, path: str, families: Mapping[str, frozenset[bytes]], formats: Mapping[str, FileFormat] | None = None
-    ) -> None:
-        """As `StagingWriter.begin`; large values of an earlier attempt are removed."""
-        super().begin(path, families, formats)
-        self._staged = StagedBlobs(path)
+        self._file = 0
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Write mutations, with pointers in place of large values."""
-        rule = self._tables.get(table)
-        if rule is None:
-            super().apply(table, mutations)
-            return
-
-        staged = self._staged
-        assert staged is not None  # noqa: S101 - for mypy: begin was called
+        """Write mutations, with pointers in place of large values; those of an earlier attempt are removed first."""
+        if self._staged is None or self._file != self._staging.file_number:
+            self._staged = StagedBlobs(str(self._staging.path))
+            self._file = self._staging.file_number
+        staged, rule = self._staged, self._tables.get(table)
 
         def stage(row: bytes, column: bytes, value: bytes) -> Pointer:
             return Pointer(staged.add(table, value, cell_reference(row, column)), len(value))
 
-        super().apply(table, with_pointers(mutations, rule.threshold, stage))
+        self._target.apply(table, mutations if rule is None else with_pointers(mutations, rule.threshold, stage))
 
 
 class BlobCommitter(Committer):
@@ -203,8 +196,3 @@ def _staged_beside(path: str) -> Iterator[tuple[Path, _Staged]]:
             for line in lines:
                 staged = _Staged(**orjson.loads(line))
                 yield references.with_name(staged.blob), staged
-
-
-def staging_writer(files: FileStore[Any] | None, tables: Mapping[str, LargeValues]) -> StagingWriter:
-    """A staging writer; if large values of tables are moved, one that stages them as well."""
-    return BlobStagingWriter(files, tables) if tables else StagingWriter(files)

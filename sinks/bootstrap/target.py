@@ -14,6 +14,7 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import has_rows
 from sinks.table_records import ensure_declared
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.retrying_store import Tables
 from sinks.writing.writer import families_in
 
 BUFFER_BYTES = 16 << 20
@@ -94,7 +95,7 @@ class TargetTable:
             found = self.store.call(lambda store: store.families(self.table))
         self._known = found or frozenset()
         self._spec = spec
-        self.store.retrying.begin()
+        self.store.retrying.begin(Tables())
 
     def add(self, mutations: Iterable[Mutation]) -> None:
         """

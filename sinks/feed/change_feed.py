@@ -21,8 +21,6 @@ from ingest.durable.record import Hex, Plain, Record
 from sinks.feed.errors import ShardNotFoundError
 from sinks.feed.keys import MAX_SHARD
 
-FEED = "feed"
-"""Name of the property of a table that has its change feed."""
 MAX_SHARDS = 4_096
 """Number of open shards of a feed; the property of the table has all of them."""
 

@@ -14,11 +14,11 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from ingest.api import ConfigError, IntegrityError, Row, Scan, Store, next_key
-from ingest.api.feeds import MARGIN_S, feed_table
+from ingest.api.feeds import FEED, MARGIN_S, feed_table
 from ingest.clock import now_ms
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.register import changed
-from sinks.feed.change_feed import FEED, ChangeFeed, MergeRequest, Request, Shard, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, MergeRequest, Request, Shard, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.errors import (
     FeedDisabledError,

@@ -6,16 +6,17 @@ from functools import partial
 from typing import Any
 
 from ingest.api import FeedSpec, Store, TableSpec
-from ingest.api.feeds import MARGIN_S, feed_table_spec
+from ingest.api.feeds import FEED, MARGIN_S, feed_table_spec
+from ingest.api.table_feature import PreparedFeatures, StoreFeatures
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.register import changed
-from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
+from sinks.feed.change_feed import ChangeFeed, even_starts
+from sinks.feed.feed_rows import FeedBatch
 from sinks.rewriting.owner import OtherOwnerError
-from sinks.rowkeys.row_format import UPDATES
+from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
 from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.writing.driver_store import DriverStore
-from sinks.writing.feed_rows import FeedBatch
 
 
 class OwnedFeeds:
@@ -137,6 +138,10 @@ class OwnedFeeds:
         self._replay_ms = time_ms
         self._known.clear()
 
+    def of_store(self, name: str) -> "FeedsOfStore":
+        """What tasks need to know of the feeds of one store."""
+        return FeedsOfStore(self, name)
+
     def batches(self, name: str, batch_time_ms: int) -> Mapping[str, FeedBatch]:
         """
         Table -> how a micro-batch writes its feed, for the tables of one store.
@@ -165,9 +170,9 @@ class OwnedFeeds:
                 spec.name: self._change_feed(store, spec, feed, time_ms, is_new=is_new) for spec, feed in tables
             }
         found = {
-            table: FeedBatch(time_ms, change_feed.map_at(time_ms))
-            for table, change_feed in change_feeds.items()
-            if change_feed is not None
+            spec.name: FeedBatch(time_ms, change_feed.map_at(time_ms), RowFormat(spec.buckets, spec.updates))
+            for spec, _ in tables
+            if (change_feed := change_feeds[spec.name]) is not None
         }
         self._known[name] = time_ms, found
         if self._known.keys() >= {each for each, some in self._tables.items() if some}:
@@ -230,3 +235,23 @@ def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
         ensure_declared(store, declared)
     elif stored.ttl_s != family.ttl_s and store.capabilities.creates_families:
         store.change_family(declared.name, replace(stored, ttl_s=family.ttl_s))
+
+
+class FeedsOfStore(StoreFeatures):
+    """
+    As `OwnedFeeds.batches`, for the committer of a store.
+
+    Args:
+        feeds: of the pipeline.
+        name: of the store.
+    """
+
+    def __init__(self, feeds: OwnedFeeds, name: str) -> None:
+        self._feeds = feeds
+        self._name = name
+
+    def prepare(self, batch_time_ms: int) -> PreparedFeatures:
+        """How the feeds of a micro-batch are written."""
+        batches = self._feeds.batches(self._name, batch_time_ms)
+        times_ms = {batch.time_ms for batch in batches.values()}
+        return PreparedFeatures({table: {FEED: batch.packed()} for table, batch in batches.items()}, tuple(times_ms))

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import Store, TableSpec
-from sinks.feed.change_feed import FEED
+from ingest.api.feeds import FEED
 from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_with_changes
 from sinks.rewriting.owned_feeds import OwnedFeeds

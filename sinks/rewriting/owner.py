@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from ingest.api import ConflictError, TableSpec
+from ingest.api.feeds import FEED
 from ingest.formats.times import moment
-from sinks.feed.change_feed import FEED
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.committed_position import OWNER
 

@@ -14,8 +14,8 @@ from dataclasses import replace
 from typing import Any
 
 from ingest.api import Delete, Mutation, Row, Scan, Store
-from ingest.api.feeds import feed_table
-from sinks.feed.change_feed import FEED, ChangeFeed
+from ingest.api.feeds import FEED, feed_table
+from sinks.feed.change_feed import ChangeFeed
 from sinks.feed.changes import Change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, shard_range
 from sinks.rowkeys.mutations import with_physical_keys

@@ -15,10 +15,9 @@ from struct import Struct
 from typing import NamedTuple
 
 from ingest.api import MAX_ROW_KEY_BYTES
+from ingest.api.sink import MAX_SPLITS
 
-SPLIT_BITS = 20
-MAX_SPLITS = 1 << SPLIT_BITS
-"""Number of splits that a micro-batch may have."""
+SPLIT_BITS = MAX_SPLITS.bit_length() - 1
 MAX_BATCH_TIME_MS = (2**63 - 1) >> SPLIT_BITS
 """The latest time of a micro-batch that writes updates, in the year 2248."""
 MAX_UPDATED_ROW_BYTES = MAX_ROW_KEY_BYTES - 17

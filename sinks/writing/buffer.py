@@ -4,11 +4,8 @@ from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from ingest.api import Mutation, Put
+from sinks.folding.sizes import size_of
 
-ROW_COST_BYTES = 48
-"""Bytes of a row besides its content: object headers in memory, framing in a Thrift message."""
-CELL_COST_BYTES = 32
-"""Bytes of a cell besides its content: 20 bytes of lengths, time and type in HBase, and Thrift framing."""
 MAX_ROWS = 10_000
 """Bounds the bisection for a rejected row, and the objects of a call in the Thrift server: with tiny rows the limit of
 bytes alone would allow a hundred thousand rows."""
@@ -32,23 +29,12 @@ class Chunk:
     is_refused: bool = False
 
 
-def size_of(mutation: Mutation) -> int:
-    """Estimate of the size of a mutation in bytes."""
-    if not isinstance(mutation, Put):
-        return ROW_COST_BYTES + CELL_COST_BYTES + len(mutation.row)
-    if not mutation.size_bytes:
-        columns = mutation.columns
-        names, values = sum(map(len, columns)), sum(map(len, columns.values()))
-        mutation.size_bytes = ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + names + values
-    return mutation.size_bytes
-
-
 class WriteBuffer:
     """
     Buffers mutations in chunks, and returns those that are full by bytes or rows, never by time.
 
     Chunks of several tables, timestamps and durabilities are buffered at the same time, with one bound on all their
-    bytes. They are sent in any order: mutations were folded before (`sinks.writing.fold`). A store that accepts any
+    bytes. They are sent in any order: mutations were folded before (`sinks.folding.fold`). A store that accepts any
     mutations in one call (`mixed`) gets those of a table in their original order.
 
     Args:

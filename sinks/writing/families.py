@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
-from sinks.feed.change_feed import FEED
+from ingest.api.feeds import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import record_updates
 from sinks.writing.driver_store import DriverStore

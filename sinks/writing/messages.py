@@ -7,16 +7,10 @@ from typing import Self
 import msgpack
 
 from ingest.api import Mutation
-from sinks.feed.change_feed import ShardMap
+from ingest.api.table_writer import FeatureMessages, RejectedRows
 from sinks.rowkeys.row_format import RowFormat
-from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.sections import mutations_of, sections_of
 from sinks.writing.staging import FileFormat, StagedFile
-
-Reason = tuple[str, str]
-"""Why the store refuses a row: the error's code, and the store's words."""
-RejectedRows = dict[tuple[str, bytes], Reason]
-"""(table, row key) -> why, of rows that the store can never write."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +25,8 @@ class Prepared:
         at_limit: tables that may get no more families.
         refused: rows that earlier attempts at this batch found refused.
         declared: table -> its declared row format; tasks write nothing to a table with another record.
-        feeds: table -> how its feed is written.
+        features: table -> feature -> what its writers need to know; tasks write to no table with another feature.
+        times_ms: that the driver has chosen besides the batch time.
     """
 
     folder: str = ""
@@ -40,16 +35,16 @@ class Prepared:
     at_limit: frozenset[str] = frozenset()
     refused: RejectedRows = field(default_factory=dict)
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
-    feeds: Mapping[str, FeedBatch] = field(default_factory=dict)
+    features: FeatureMessages = field(default_factory=dict)
+    times_ms: tuple[int, ...] = ()
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
         families = {table: sorted(names) for table, names in self.families.items()}
         refused, declared = _flat(self.refused), dict(self.declared)
-        feeds = {
-            table: (batch.time_ms, batch.shards.starts, batch.shards.numbers) for table, batch in self.feeds.items()
-        }
-        content = (self.folder, families, dict(self.formats), sorted(self.at_limit), refused, declared, feeds)
+        features = {table: dict(messages) for table, messages in self.features.items()}
+        formats, at_limit = dict(self.formats), sorted(self.at_limit)
+        content = (self.folder, families, formats, at_limit, refused, declared, features, self.times_ms)
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -58,17 +53,14 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, formats, at_limit, refused, declared, feeds = msgpack.unpackb(message)
+        folder, families, formats, at_limit, refused, declared, features, times_ms = msgpack.unpackb(message)
         known = {table: frozenset(names) for table, names in families.items()}
         files = {
             table: FileFormat(content[0], RowFormat(*content[1]), content[2]) for table, content in formats.items()
         }
         row_formats = {table: RowFormat(*content) for table, content in declared.items()}
-        batches = {
-            table: FeedBatch(time_ms, ShardMap(tuple(starts), tuple(numbers)))
-            for table, (time_ms, starts, numbers) in feeds.items()
-        }
-        return cls(folder, known, files, frozenset(at_limit), _refused(refused), row_formats, batches)
+        rejected = _refused(refused)
+        return cls(folder, known, files, frozenset(at_limit), rejected, row_formats, features, tuple(times_ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,24 @@
 from collections.abc import Iterable, Sequence
 from zlib import crc32
 
-from ingest.api import Capabilities, ErrorBudgetSpentError, Mutation, Put, StoreUnavailableError
+from ingest.api import (
+    Capabilities,
+    ErrorBudgetSpentError,
+    Mutation,
+    Put,
+    StoreUnavailableError,
+    TaskSpec,
+    WriteCounts,
+)
 from ingest.api.store_errors import UnknownFamilyError
+from ingest.api.table_writer import FlushCycle, Reason, RejectedRows, TableWriter
+from sinks.folding.sizes import size_of
 from sinks.writing.bisection import Refusal
-from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer, size_of
-from sinks.writing.messages import Reason, RejectedRows, packed_probe
+from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.messages import Prepared, packed_probe
+from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import Sender
 from sinks.writing.staging import MIN_FILE_BYTES
-from sinks.writing.table_writer import FlushCycle, TableWriter
 
 STAGED_BYTES, MAX_STAGED_ROWS = 16 << 20, 100_000
 """Bytes that a task buffers for a store that the driver writes: larger files leave fewer to merge."""
@@ -30,7 +40,7 @@ class BufferedMutator(TableWriter):
     Buffers, sends and counts the mutations for one store: the last writer of all its tables.
 
     Mutations of one row key in one table and flush cycle are added once, in its final state, or in an order that does
-    not matter (`sinks.writing.fold`).
+    not matter (`sinks.folding.fold`).
 
     Args:
         senders: connections; a row key always uses the same one.
@@ -58,25 +68,38 @@ class BufferedMutator(TableWriter):
         else:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
         self._buffers = tuple(WriteBuffer(limit, max_rows=max_rows, mixed=mixed) for _ in self._senders)
-        self._cycle: FlushCycle | None = None
+        self._counts = WriteCounts()
+        self._max_refused: int | None = None
         self._refused: dict[str, dict[bytes, Reason]] = {}
         self._refused_rows = 0
         self._changed: set[str] = set()
         self._being_read: str | None = None
 
-    def begin(self, cycle: FlushCycle) -> None:
-        """Start a flush cycle; further calls with the same one do nothing."""
-        if cycle is self._cycle:
-            return
-        self._cycle = cycle
+    def start(self, spec: TaskSpec, prepared: Prepared, counts: WriteCounts) -> None:
+        """
+        Start a flush cycle; called before `begin` of any writer.
+
+        Args:
+            spec: of the task.
+            prepared: state of the store, from the driver.
+            counts: the mutator adds what it writes.
+
+        Raises:
+            StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
+        """
+        self._counts = counts
+        self._max_refused = spec.max_failures
         self._refused = {}
         self._refused_rows = 0
         self._changed = set()
         for buffer in self._buffers:
             buffer.clear()
-        prepared = cycle.prepared
+        tables = Tables.of(prepared, spec.batch.time_ms)
         for sender in self._senders:
-            sender.begin(cycle.call_timeout_s, prepared.declared, prepared.feeds, cycle.batch_time_ms)
+            sender.begin(spec.call_timeout_s, tables)
+
+    def begin(self, cycle: FlushCycle) -> None:
+        """Do nothing: `start` was called."""
 
     def split_start(self, rank: int) -> None:
         """Do nothing: buffers are not divided."""
@@ -190,9 +213,7 @@ class BufferedMutator(TableWriter):
             sender.close()
 
     def _count(self) -> None:
-        if self._cycle is None:
-            return
-        counts = self._cycle.counts
+        counts = self._counts
         for sender in self._senders:
             for result in sender.take_results():
                 counts.rows_sent += result.rows_sent
@@ -206,15 +227,15 @@ class BufferedMutator(TableWriter):
                     counts.cells += result.cells
                     counts.bytes += result.size_bytes
                 for refusal in result.refused:
-                    self._add_refused(result.table, refusal, self._cycle.max_refused)
+                    self._add_refused(result.table, refusal)
 
-    def _add_refused(self, table: str, refusal: Refusal, max_refused: int | None) -> None:
+    def _add_refused(self, table: str, refusal: Refusal) -> None:
         mutation, error = refusal
         if isinstance(error, UnknownFamilyError):
             self._changed.add(table)
         self._refused.setdefault(table, {})[mutation.row] = error.code, str(error)
         self._refused_rows += 1
-        if max_refused is not None and self._refused_rows > max_refused:
+        if self._max_refused is not None and self._refused_rows > self._max_refused:
             raise ErrorBudgetSpentError(
                 f'store "{self._store_name}" refused {self._refused_rows} rows of one task, the last of table '
                 f'"{table}": {error}; the batch is not acknowledged',

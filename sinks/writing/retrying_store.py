@@ -1,10 +1,9 @@
 """Chunks applied to a store with retries, and the result of each."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
-from typing import ParamSpec, Protocol, TypeVar
+from typing import ParamSpec, Self, TypeVar
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -23,14 +22,16 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.event_errors import RowKeyTooLongError
+from ingest.api.feeds import FEED
 from ingest.formats.times import moment
 from ingest.retry import Retry
-from sinks.feed.change_feed import FEED
+from sinks.folding.sizes import size_of
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Bisection, Judge, Refusal
-from sinks.writing.buffer import Chunk, size_of
-from sinks.writing.feed_rows import FeedBatch
+from sinks.writing.buffer import Chunk
+from sinks.writing.messages import Prepared
+from sinks.writing.target import Target
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -48,34 +49,6 @@ class StoreBugError(StoreUnavailableError):
 
     code = "store_bug"
     remedy = "Read the traceback in the log and correct the plugin; for a built-in component, report the bug."
-
-
-class Target(Protocol):
-    """The target of chunks: a store, or a staging writer for one."""
-
-    def open(self) -> None:
-        """As `Store.open`."""
-
-    def close(self) -> None:
-        """As `Store.close`."""
-
-    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """As `Store.apply`."""
-
-    def take_busy_waits(self) -> list[BusyWait]:
-        """As `Store.take_busy_waits`."""
-
-    def take_counted(self) -> Counter[tuple[str, str]]:
-        """As `Store.take_counted`."""
-
-    def region_starts(self, table: str) -> Sequence[bytes]:
-        """As `Store.region_starts`."""
-
-    def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
-        """As `Store.record`."""
-
-    def families(self, table: str) -> frozenset[bytes] | None:
-        """As `Store.families`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +78,31 @@ class CallResult:
     refused: Sequence[Refusal] = ()
     busy_waits: Sequence[BusyWait] = ()
     counted: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """
+    What the caller says of the tables that it writes in a flush cycle.
+
+    Attributes:
+        declared: table -> its declared row format; other tables are written as their records say.
+        fed: tables whose change feed the caller writes; another table with a change feed is not written.
+        batch_time_ms: of the micro-batch; None if no event is at fault whose time the store refuses. Else mutations
+            with another time than this one, and than `times_ms`, have that of an event.
+        times_ms: further times that the driver has chosen.
+    """
+
+    declared: Mapping[str, RowFormat] = field(default_factory=dict)
+    fed: Collection[str] = ()
+    batch_time_ms: int | None = None
+    times_ms: Collection[int] = ()
+
+    @classmethod
+    def of(cls, prepared: Prepared, batch_time_ms: int | None) -> Self:
+        """What the driver has prepared for a micro-batch."""
+        fed = [table for table, features in prepared.features.items() if FEED in features]
+        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms)
 
 
 class InFlight:
@@ -162,29 +160,12 @@ class RetryingStore:
         self._is_open = False
         self._results: list[CallResult] = []
         self._physical_keys: dict[str, Callable[[bytes], bytes] | None] = {}
-        self._declared: Mapping[str, RowFormat] = {}
-        self._feeds: Mapping[str, FeedBatch] = {}
-        self._batch_time_ms: int | None = None
+        self._tables = Tables()
 
-    def begin(
-        self,
-        declared: Mapping[str, RowFormat] = MappingProxyType({}),
-        feeds: Mapping[str, FeedBatch] = MappingProxyType({}),
-        batch_time_ms: int | None = None,
-    ) -> None:
-        """
-        Start a flush cycle: what an earlier one read of the tables is read again.
-
-        Args:
-            declared: table -> its declared row format; other tables are written as their records say.
-            feeds: table -> how the caller writes its feed.
-            batch_time_ms: mutations with other times than this one, and than those of `feeds`, have that of an event;
-                None if no event is at fault whose time the store refuses.
-        """
-        self._batch_time_ms = batch_time_ms
+    def begin(self, tables: Tables) -> None:
+        """Start a flush cycle: what an earlier one read of the tables is read again."""
+        self._tables = tables
         self._physical_keys.clear()
-        self._declared = declared
-        self._feeds = feeds
 
     def apply(self, chunk: Chunk) -> None:
         """
@@ -311,11 +292,11 @@ class RetryingStore:
         """
         if not isinstance(error, TimestampRefusedError):
             return error
-        batch_ms = self._batch_time_ms
+        batch_ms = self._tables.batch_time_ms
         if batch_ms is None:
             raise error
         # deletes are written 1 ms before the puts of their batch; a replay gives its changes a time of their own
-        chosen = {feed.time_ms: feed.time_ms for feed in self._feeds.values()}
+        chosen = {time_ms: time_ms for time_ms in self._tables.times_ms}
         chosen |= {batch_ms - 1: batch_ms, batch_ms: batch_ms}
         refused = mutations if error.indexes is None else [mutations[index] for index in error.indexes]
         found = [chosen[mutation.timestamp_ms] for mutation in refused if mutation.timestamp_ms in chosen]
@@ -328,12 +309,12 @@ class RetryingStore:
     def _read_record(self, table: str) -> Callable[[bytes], bytes] | None:
         """The function to the physical keys of a table whose record is as declared."""
         buckets, properties = self._store.record(table)
-        if FEED in properties and table not in self._feeds:
+        if FEED in properties and table not in self._tables.fed:
             raise FeedUndeclaredError(
                 f'table "{table}" has a change feed, and its rows would be written without their changes',
             )
         recorded = RowFormat(buckets, properties.get(UPDATES, ""))
-        declared = self._declared.get(table, RowFormat(recorded.buckets))
+        declared = self._tables.declared.get(table, RowFormat(recorded.buckets))
         if declared != recorded:
             if self._store.families(table) is None:
                 raise NoTableError(f'there is no table "{table}"')

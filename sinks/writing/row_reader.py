@@ -1,37 +1,13 @@
 """Reads rows in a task, through the store itself or, where tasks stage their mutations, through a reader of it."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from ingest.api import Store, StoreUnavailableError
+from ingest.api.table_writer import RowReader
 from sinks.writing.sending import Sender
 
 T = TypeVar("T")
-
-
-class RowReader(ABC):
-    """
-    Reads from one store; called by one thread, within a flush cycle.
-
-    Attributes:
-        reads_own_writes: whether it reads the mutations that the task has sent before.
-    """
-
-    reads_own_writes: bool
-
-    @abstractmethod
-    def read(self, request: Callable[[Store[Any]], T]) -> T:
-        """
-        Call the open store.
-
-        Raises:
-            StoreError: as `request`; or the store cannot be opened.
-        """
-
-    @abstractmethod
-    def close(self) -> None:
-        """Close what the reader has opened; may be called twice."""
 
 
 class SenderReader(RowReader):

@@ -3,22 +3,20 @@
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
-from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ingest import failpoint
 from ingest.api import StoreError, StoreUnavailableError
 from ingest.retry import Retry
-from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.buffer import Chunk
-from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.retry import store_retry
-from sinks.writing.retrying_store import CallResult, InFlight, RetryingStore, Target
+from sinks.writing.retrying_store import CallResult, InFlight, RetryingStore, Tables
+from sinks.writing.target import Target
 
 T = TypeVar("T")
-_NONE: Mapping[str, Any] = MappingProxyType({})
+NO_TABLES = Tables()
 
 
 class Sender(ABC):
@@ -30,21 +28,13 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(
-        self,
-        call_timeout_s: float,
-        declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Mapping[str, FeedBatch] = _NONE,
-        batch_time_ms: int | None = None,
-    ) -> None:
+    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:
         """
         Start a flush cycle.
 
         Args:
             call_timeout_s: how long a chunk may be in flight before a call raises.
-            declared: table -> its declared row format; other tables are written as their records say.
-            feeds: table -> how the caller writes its feed; another table with a change feed is not written.
-            batch_time_ms: of the micro-batch; None if no row has the time of an event, which may be refused alone.
+            tables: that the caller writes.
 
         Raises:
             StoreUnavailableError: a chunk of an earlier flush cycle is still in flight.
@@ -100,16 +90,10 @@ class DirectSender(Sender):
         self._store = RetryingStore(store, retry or store_retry(attempts=1), clock)
         self._error: BaseException | None = None
 
-    def begin(
-        self,
-        call_timeout_s: float,  # noqa: ARG002 - nothing is ever in flight here
-        declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Mapping[str, FeedBatch] = _NONE,
-        batch_time_ms: int | None = None,
-    ) -> None:
+    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:  # noqa: ARG002 - nothing is in flight
         """Start a flush cycle."""
         self._error = None
-        self._store.begin(declared, feeds, batch_time_ms)
+        self._store.begin(tables)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; returns once it is durable."""
@@ -168,13 +152,7 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(
-        self,
-        call_timeout_s: float,
-        declared: Mapping[str, RowFormat] = _NONE,
-        feeds: Mapping[str, FeedBatch] = _NONE,
-        batch_time_ms: int | None = None,
-    ) -> None:
+    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._call_timeout_s = call_timeout_s
@@ -186,7 +164,7 @@ class ThreadSender(Sender):
             self._chunk = None
             self._before_each = failpoint.sends()
             self._store.abandon()
-            self._store.begin(declared, feeds, batch_time_ms)
+            self._store.begin(tables)
 
     def submit(self, chunk: Chunk) -> None:
         """Send a chunk; waits while another one is in flight."""

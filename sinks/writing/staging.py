@@ -21,11 +21,11 @@ from zlib import crc32
 import msgpack
 
 from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
+from ingest.api.feeds import FEED
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
-from sinks.feed.change_feed import FEED
+from sinks.folding.sizes import size_of
 from sinks.rowkeys.row_format import UPDATES, RowFormat
-from sinks.writing.buffer import size_of
 from sinks.writing.sections import SECTION_BYTES, sections_of
 
 MIN_FILE_PUTS, MIN_FILE_BYTES = 5_000, 4 << 20
@@ -79,10 +79,14 @@ class StagingWriter:
 
     Args:
         files: the store itself, not open, if it can ingest files; else None.
+
+    Attributes:
+        file_number: of the file since `begin`; each has another one.
     """
 
     def __init__(self, files: FileStore[Any] | None = None) -> None:
         self._files = files
+        self.file_number = 0
         self._table_files: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
         self._formats: Mapping[str, FileFormat] = {}
@@ -105,6 +109,7 @@ class StagingWriter:
             formats: table -> format of its rows in files; tables that are not listed have that of `PLAIN`.
         """
         self._discard()
+        self.file_number += 1
         self._path = Path(path)
         self._families = families
         self._formats = formats or {}
@@ -124,6 +129,13 @@ class StagingWriter:
         staged = StagedFile(str(self._path), self._size_bytes, self._buckets)
         self._path = None
         return staged
+
+    @property
+    def path(self) -> Path:
+        """Of the file, which may not exist yet."""
+        if self._path is None:
+            raise LifecycleError("a staging writer is used before begin")
+        return self._path
 
     def open(self) -> None:
         """Do nothing: there is no connection."""
@@ -171,7 +183,7 @@ class StagingWriter:
         return rows.buckets, {UPDATES: rows.updates, **feed}
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
-        path = self._current_path()
+        path = self.path
         table_file = path.with_name(f"{path.name}.{len(self._table_files)}")
         self._table_files.append(table_file)
         with file_errors(table_file):
@@ -193,7 +205,7 @@ class StagingWriter:
             self._write_frame()
 
     def _write_frame(self) -> None:
-        path = self._current_path()
+        path = self.path
         payload: bytes = msgpack.packb(self._sections)
         self._sections = []
         self._section_bytes = 0
@@ -205,11 +217,6 @@ class StagingWriter:
             self._file.write(HEAD.pack(len(payload), crc32(payload)))
             self._file.write(payload)
         self._size_bytes += HEAD.size + len(payload)
-
-    def _current_path(self) -> Path:
-        if self._path is None:
-            raise LifecycleError("apply of a staging writer before begin")
-        return self._path
 
     def _discard(self) -> None:
         for table_file in self._table_files:

@@ -2,21 +2,25 @@
 
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
 from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec, UpdatesDifferError
+from ingest.api.table_feature import NoFeatures, PreparedFeatures, StoreFeatures
+from ingest.api.table_writer import RejectedRows
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
-from sinks.writing.feed_rows import FeedBatch
-from sinks.writing.messages import Prepared, RejectedRows, StoreResult, unpacked_probe
-from sinks.writing.retrying_store import Target
+from sinks.writing.messages import Prepared, StoreResult, unpacked_probe
+from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import Sender
+from sinks.writing.target import Target
 
+NO_FEATURES = NoFeatures()
 CHECK_S = 10.0
 """Time-out of a call that checks a table at the start."""
 
@@ -31,7 +35,7 @@ class StoreCommitter(Committer):
         incoming: folder for the staged files of this pipeline only; None if tasks write to the store themselves.
         sender: creates a connection for probes, for a store that tasks write to; else None.
         declared: table -> its declaration in the configuration, for the tables of this store.
-        feeds: batch time -> table -> how its feed is written.
+        features: the half on the driver of the features of the tables.
     """
 
     def __init__(
@@ -41,9 +45,9 @@ class StoreCommitter(Committer):
         incoming: Path | None = None,
         sender: Callable[[], Sender] | None = None,
         declared: Mapping[str, TableSpec] = MappingProxyType({}),
-        feeds: Callable[[int], Mapping[str, FeedBatch]] = lambda _time_ms: {},
+        features: StoreFeatures = NO_FEATURES,
     ) -> None:
-        self._feeds = feeds
+        self._features = features
         self._store = store
         self._families = families
         self._incoming = incoming
@@ -51,7 +55,7 @@ class StoreCommitter(Committer):
         self._sender: Sender | None = None
         self._batch_time_ms: int | None = None
         self._declared = tuple(declared.values())
-        self._prepared_feeds: Mapping[str, FeedBatch] = {}
+        self._prepared = PreparedFeatures()
         self._formats = {name: RowFormat(spec.buckets, spec.updates) for name, spec in declared.items()}
 
     def recover(self) -> None:
@@ -88,19 +92,21 @@ class StoreCommitter(Committer):
         if self._incoming is not None:
             self._remove_all_but(batch.attempt)
         folder = "" if self._incoming is None else str(self._incoming / batch.attempt)
-        self._prepared_feeds = feeds = self._feeds(batch.time_ms)
+        self._prepared = self._features.prepare(batch.time_ms)
+        known = Prepared(
+            folder,
+            refused=refused,
+            declared=self._formats,
+            features=self._prepared.messages,
+            times_ms=self._prepared.times_ms,
+        )
         if self._families is None:
-            return Prepared(folder, refused=refused, declared=self._formats, feeds=feeds).packed()
+            return known.packed()
         for table, names in sorted(needed.items()):
             self._families.create(table, names)
-        return Prepared(
-            folder,
-            self._families.known(),
-            self._families.formats(),
-            self._families.at_limit(),
-            refused,
-            self._formats,
-            feeds,
+        families = self._families
+        return replace(
+            known, families=families.known(), formats=families.formats(), at_limit=families.at_limit()
         ).packed()
 
     def commit(self, batch: Batch, results: Sequence[bytes]) -> None:
@@ -124,7 +130,9 @@ class StoreCommitter(Committer):
         sender = self._sender = self._sender or self._new_sender()
         table, mutations = unpacked_probe(payload)
         try:
-            sender.begin(timeout_s, self._formats, self._prepared_feeds, self._batch_time_ms)
+            messages, times_ms = self._prepared
+            known = Prepared(declared=self._formats, features=messages, times_ms=times_ms)
+            sender.begin(timeout_s, Tables.of(known, self._batch_time_ms))
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

@@ -6,14 +6,13 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingest.api import Capabilities, Mutation, SinkResult, TaskSink, TaskSpec, WriteCounts
+from ingest.api.table_writer import FirstWriter, FlushCycle, RowReader
 from sinks.writing.known_families import KnownFamilies
 from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.mutator import BufferedMutator
-from sinks.writing.plain_tables import PlainTables
+from sinks.writing.plain_writer import PlainWriter
 from sinks.writing.record_bytes import MAX_RECORD_BYTES, RecordBytes
-from sinks.writing.row_reader import RowReader
 from sinks.writing.staging import StagingWriter
-from sinks.writing.table_writer import FirstWriter, FlushCycle
 
 
 class StoreSink(TaskSink):
@@ -47,7 +46,7 @@ class StoreSink(TaskSink):
         store_name: str,
         *,
         capabilities: Capabilities,
-        plain: PlainTables,
+        plain: PlainWriter,
         tables: Mapping[str, FirstWriter] = MappingProxyType({}),
         staging: StagingWriter | None = None,
         reader: RowReader | None = None,
@@ -87,7 +86,8 @@ class StoreSink(TaskSink):
         self.batch_time_ms = spec.batch.time_ms
         self.record_bytes.begin()
         self._has_refused = bool(known.refused)
-        cycle = FlushCycle(spec.batch.time_ms, known, counts, spec.call_timeout_s, spec.max_failures)
+        self._mutator.start(spec, known, counts)
+        cycle = FlushCycle(spec.batch.time_ms, counts, known.refused, known.features)
         for writer in self._writers:
             writer.begin(cycle)
         self.families.begin(known.families, known.at_limit)

@@ -6,8 +6,8 @@ from typing import Any
 from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
 from ingest.api.notation import shown
 from ingest.api.store_errors import UnknownFamilyError
+from sinks.folding.sizes import size_of
 from sinks.mapping.mapper import Mapper, OnUnknown, Skipped
-from sinks.writing.buffer import size_of
 from sinks.writing.store_sink import StoreSink
 
 

@@ -28,7 +28,7 @@ from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, live_task, plan_of
 from ingest.plan.plan import Plan
-from ingest.plan.updates import live_merging
+from ingest.plan.updates import live_merging, updates_in
 from ingest.receipt import TaskStatus
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
@@ -129,7 +129,7 @@ def run_once(way: Way, hbase: HBase, folder: Path) -> Counted:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(FAMILY, versions=1),)))
         if way.updates:
-            store.set_property(table, UPDATES, None, plan.updates[STORE][table].identity())
+            store.set_property(table, UPDATES, None, updates_in(plan)[STORE][table].identity())
         with (
             way.counting(plan, table, hbase) as count,
             Usage(lambda: [psutil.Process()]) as own,
@@ -265,7 +265,7 @@ def _increment(plan: Plan, table: str, hbase: HBase) -> Iterator[Count]:
 @contextmanager
 def _updates(plan: Plan, table: str, hbase: HBase, *, of_events: bool) -> Iterator[Count]:
     """A task of the pipeline; with `of_events` each record is a split of its own, so nothing is combined."""
-    declared = RowFormat(None, plan.updates[STORE][table].identity())
+    declared = RowFormat(None, updates_in(plan)[STORE][table].identity())
     prepared = Prepared(families={table: frozenset([FAMILY])}, declared={table: declared}).packed()
     with closing(live_task(plan)) as task:
 
@@ -325,10 +325,10 @@ def gets(region: bytes, rows: Sequence[bytes]) -> bytes:
 
 
 def _rows_a_key(store: HBaseStore, table: str, plan: Plan, wanted: Counter[bytes]) -> float:
-    if STORE not in plan.updates:
+    if STORE not in updates_in(plan):
         rows, found = len(wanted), {row.key: _number(row.cells[0].value) for row in store.scan(table, Scan())}
     else:
-        merged = TableReader(store, table, live_merging(plan.updates[STORE][table])).merged
+        merged = TableReader(store, table, live_merging(updates_in(plan)[STORE][table])).merged
         assert merged is not None
         rows, found = 0, {}
         for row in merged.scan(Scan()):

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from ingest.api import FamilySpec, Row, Scan, Store, TableSpec
+from ingest.api.feeds import FEED
 from ingest.testing.tables import scanned
-from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Change, Op
 from sinks.feed.keys import FeedKey
 from sinks.memory import MemoryStore

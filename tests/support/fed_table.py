@@ -21,8 +21,8 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
-from ingest.api.feeds import feed_table, feed_table_spec
-from sinks.feed.change_feed import FEED, ChangeFeed, Request
+from ingest.api.feeds import FEED, feed_table, feed_table_spec
+from sinks.feed.change_feed import ChangeFeed, Request
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
 from sinks.memory import MemoryStore
@@ -83,7 +83,7 @@ class FedTable:
             senders = [DirectSender(self._staging)]
         families = FamilyRegistry(driver, declared, {None: 20}, {})
         self._committer = StoreCommitter(
-            driver, families, incoming, declared=declared, feeds=lambda time_ms: self.owned.feeds.batches("s", time_ms)
+            driver, families, incoming, declared=declared, features=self.owned.feeds.of_store("s")
         )
         self._sink = sink_of(
             senders,

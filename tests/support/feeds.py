@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, Store, TableSpec
-from ingest.api.feeds import FEED_FAMILY, feed_table
-from sinks.feed.change_feed import FEED, ChangeFeed, even_starts
+from ingest.api.feeds import FEED, FEED_FAMILY, feed_table
+from sinks.feed.change_feed import ChangeFeed, even_starts
 from sinks.feed.changes import encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
 from sinks.updates.committed_position import COMMITTED, CommittedPosition

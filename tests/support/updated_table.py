@@ -82,7 +82,7 @@ class UpdatedStore(MemoryStore):
             ), f"{key} is deleted, and no row covers it"
 
 
-class UpdatedTable:
+class UpdateWriter:
     """The table of an `UpdatedStore`."""
 
     def __init__(self, merging: Merging = SUM, *, buckets: int | None = None, is_shared: bool = False) -> None:

@@ -6,14 +6,16 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import Capabilities, FeedSpec, TaskSpec, WriteCounts
-from ingest.plan.assemble import table_writers
+from ingest.api.table_writer import FirstWriter, RejectedRows, RowReader
+from sinks.feed.feed_writer import FeedWriter
 from sinks.mapping.mapper import Mapper
 from sinks.updates.merging import Merging
-from sinks.writing.messages import Prepared, RejectedRows, StoreResult
+from sinks.updates.update_writer import UpdateWriter
+from sinks.writing.messages import Prepared, StoreResult
 from sinks.writing.mutator import STAGED_BYTES, BufferedMutator
-from sinks.writing.plain_tables import BUFFERED_BYTES, PlainTables
+from sinks.writing.plain_writer import BUFFERED_BYTES, PlainWriter
 from sinks.writing.record_bytes import MAX_RECORD_BYTES
-from sinks.writing.row_reader import RowReader, SenderReader
+from sinks.writing.row_reader import SenderReader
 from sinks.writing.sending import Sender
 from sinks.writing.staging import StagingWriter
 from sinks.writing.store_sink import StoreSink
@@ -43,11 +45,28 @@ def sink_of(
         senders, store_name, capabilities=capabilities, buffer_bytes=buffer_bytes, staged_bytes=staged_bytes
     )
     reader = reader or SenderReader(senders[0])
+    writers: dict[str, FirstWriter] = {
+        table: FeedWriter(
+            mutator,
+            table,
+            feed,
+            store_name=store_name,
+            reader=reader,
+            withdraws=not is_staged,
+            is_updated=table in updates,
+            max_put_bytes=max_put_bytes,
+        )
+        for table, feed in feeds.items()
+    }
+    for table, merging in updates.items():
+        writers[table] = UpdateWriter(
+            writers.get(table, mutator), table, merging, store_name=store_name, withdraws=not is_staged
+        )
     return StoreSink(
         mutator,
         store_name,
         capabilities=capabilities,
-        plain=PlainTables(
+        plain=PlainWriter(
             mutator,
             store_name,
             deletes=deletes,
@@ -55,15 +74,7 @@ def sink_of(
             max_put_bytes=max_put_bytes,
             folded_bytes=folded_bytes,
         ),
-        tables=table_writers(
-            mutator,
-            store_name,
-            reader=reader,
-            withdraws=not is_staged,
-            max_put_bytes=max_put_bytes,
-            updates=updates,
-            feeds=feeds,
-        ),
+        tables=writers,
         staging=staging,
         reader=reader,
         max_record_bytes=max_record_bytes,

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from ingest.amounts import size
 from ingest.api import OnError
 from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.doctor.pipelines import machine
-from ingest.plan.blobs import dead_letter_place, large_values
+from ingest.plan.blobs import dead_letter_place
+from ingest.plan.features import features_of
 from ingest.spark.master import DEFAULT_MASTER
 
 _LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
@@ -36,7 +38,7 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
             message = f"{slots} tasks with events of {size(event_bytes)}: {found.text}, on this machine"
             hint = "lower `max_event_bytes`, the task slots (`spark.master`) or `spark.driver_memory`"
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)
-        kept = dead_letter_place(pipeline.sinks, large_values(configuration, pipeline))
+        kept = dead_letter_place(pipeline.sinks, features_of(configuration, pipeline, Catalog(), only={"blobs"}))
         in_letter_bytes = event_bytes if kept is None else min(event_bytes, kept.values.threshold)
         if pipeline.on_error is OnError.DEAD_LETTER and in_letter_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
             can_read_again = pipeline.source.settings.read_again_by is not None

@@ -158,9 +158,7 @@ def rerun_plan(configuration: Configuration, catalog: Catalog, sink: ArchiveSink
         plan,
         sinks=(component,),
         stores={},
-        updates={},
-        blobs={},
-        feeds={},
+        features={},
         is_replay=True,
         publishes_dead_letters=False,  # the pipeline has published the dead letters of records that failed before
     )

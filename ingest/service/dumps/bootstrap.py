@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
 from ingest.plan.blobs import blobs_of
@@ -23,7 +24,6 @@ from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
 from sinks.dumps.reader import DumpReader, name_of
-from sinks.feed.change_feed import FEED
 
 FOLDER = "bootstraps"
 """In the folder of local state: logs of deletes."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ingest.api import ConfigError, FamilySpec, FrozenView, Scan, Store, StoreSettings
+from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration
 from ingest.durable.record import Plain
@@ -19,7 +20,6 @@ from ingest.plan.updates import declared_updates, recorded_merging
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.parquet import columns_of
 from sinks.dumps.ranges import DumpRange, DumpTarget
-from sinks.feed.change_feed import FEED
 from sinks.feed.client import FeedClient
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table

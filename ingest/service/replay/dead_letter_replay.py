@@ -18,6 +18,8 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task
+from ingest.plan.feeds import feeds_in, sinks_of_feeds
+from ingest.plan.updates import UPDATES, updates_in
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs, RecordsWithValues
@@ -116,12 +118,12 @@ class DeadLetterReplay:
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()
-            if self._plan.updates:
+            if updates_in(self._plan):
                 self._refuse_fan_out()
-            if self._plan.updates or self._plan.feeds:
+            if updates_in(self._plan) or feeds_in(self._plan):
                 checkpoint = opened.enter_context(self._place.borrowed(self._pipeline, kind="replay of dead letters"))
                 self._updates = UpdateReplay(self._configuration, self._pipeline, checkpoint, tables)
-            if self._plan.updates and self._updates is not None:
+            if updates_in(self._plan) and self._updates is not None:
                 self._history = self._history_of(stores, tables, self._updates)
             observer = None if self._updates is None else self._drops
             self._task = live_task(self._plan, observer)
@@ -179,7 +181,7 @@ class DeadLetterReplay:
             source_ms = self._history.source_ms(whole, batch_time_ms)
             reasons = self._history.skip_reasons(record.place, whole, selected, source_ms)
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
-            into_feeds[record.place] = selected & self._plan.sinks_of_feeds
+            into_feeds[record.place] = selected & sinks_of_feeds(self._plan)
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
             if any(reasons.values()):
                 partly.add(record.place)
@@ -268,9 +270,9 @@ class DeadLetterReplay:
             for part in parts(place, self._readable.with_end(place, dead_letter.by_place), self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
-            if self._plan.updates and not self._recount and components.is_unsure(dead_letter):
+            if updates_in(self._plan) and not self._recount and components.is_unsure(dead_letter):
                 return SkipReason.SINK_UNKNOWN
-            if not self._recount and dead_letter.is_of_fan_out and sinks & self._plan.sinks_of_updates:
+            if not self._recount and dead_letter.is_of_fan_out and sinks & self._plan.sinks_of(UPDATES):
                 return SkipReason.FAN_OUT  # `_refuse_fan_out` knows the present decorators alone
             if not self._blobs.keep(entry):
                 return SkipReason.NO_BLOB
@@ -286,7 +288,7 @@ class DeadLetterReplay:
         self, stores: Mapping[str, DriverStore], tables: OwnedTables, updates: UpdateReplay
     ) -> UpdateHistory:
         intervals: dict[str, tuple[Interval, ...]] = {}
-        for name, updated in self._plan.updates.items():
+        for name, updated in updates_in(self._plan).items():
             with stores[name].held() as store:
                 intervals.update({table: rolled_back(store, table) for table in updated})
 
@@ -299,7 +301,7 @@ class DeadLetterReplay:
             sinks={
                 sink.name: sink.settings.fixed_table or ""
                 for sink in self._plan.sinks
-                if sink.name in self._plan.sinks_of_updates
+                if sink.name in self._plan.sinks_of(UPDATES)
             },
             rolled_back=intervals,
             read=read_letters,
@@ -314,7 +316,7 @@ class DeadLetterReplay:
 
     def _compare_clocks(self) -> None:
         connection = connection_of(self._pipeline.source.settings)
-        if connection is not None and (self._plan.updates or self._plan.feeds):
+        if connection is not None and (updates_in(self._plan) or feeds_in(self._plan)):
             with suppress(SourceError):  # a replay needs no cluster, and a clock that is not reported is not compared
                 self._check_clock(connection)
 

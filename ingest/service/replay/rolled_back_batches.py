@@ -12,6 +12,7 @@ from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.formats.times import moment
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
+from ingest.plan.updates import updates_in
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.spark.streaming.batch_log import LoggedBatch, offsets_in
 from sinks.rewriting.counted_letters import CountedRun, counted_letters
@@ -74,7 +75,7 @@ def rolled_back_from(
         IngestError: a store is unavailable.
     """
     found = {}
-    for name, tables in plan.updates.items():
+    for name, tables in updates_in(plan).items():
         with reading_store(configuration.stores[name], catalog) as store:
             found.update({table: times_rolled_back(rolled_back(store, table), batches, table) for table in tables})
     return found
@@ -182,7 +183,7 @@ def refuse_counted(
         ConflictError: there is one.
         IngestError: a store is unavailable.
     """
-    for name, tables in plan.updates.items():
+    for name, tables in updates_in(plan).items():
         with reading_store(configuration.stores[name], catalog) as store:
             for table in tables:
                 intervals, runs = rolled_back(store, table), counted_letters(store, table).runs

@@ -22,6 +22,7 @@ from ingest.api import (
     Store,
     TableSpec,
 )
+from ingest.api.feeds import FEED
 from ingest.formats.times import moment
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
@@ -30,7 +31,6 @@ from ingest.service.jobs.option_types import Moment
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.table_group import OldestPosition, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
-from sinks.feed.change_feed import FEED
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls

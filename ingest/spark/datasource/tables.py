@@ -18,7 +18,7 @@ from ingest.plan.blobs import BlobsOfTable, blobs_of
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
-from ingest.plan.updates import declared_updates, recorded_merging
+from ingest.plan.updates import declared_updates, recorded_merging, updates_in
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
 from sinks.updates.merging import Merging
@@ -63,8 +63,8 @@ class SourceTable:
             CatalogError: a plugin is missing in this process, or differs.
             UpdatesDifferError: the table has deferred updates, and the pipeline file declares none, or others.
         """
-        (updates,) = unpacked(self.plan).updates.values()
-        return recorded_merging(store, self.name, updates.get(self.name))
+        declared = next(iter(updates_in(unpacked(self.plan)).values()), {})
+        return recorded_merging(store, self.name, declared.get(self.name))
 
     @contextmanager
     def reading(self) -> Iterator[Store[Any]]:

@@ -31,6 +31,7 @@ from ingest.api import (
     WriteCounts,
 )
 from ingest.api.cells import MAX_ROW_KEY_BYTES, rejection_reason
+from ingest.api.feeds import FEED
 from ingest.api.notation import shown
 from ingest.clock import now_ms
 from ingest.config.model import Component
@@ -39,7 +40,6 @@ from ingest.plan.assemble import live_store, store_sink
 from ingest.plan.stores import missing_table
 from ingest.spark.datasource.mutations import RowMapper
 from ingest.spark.datasource.tables import SourceTable
-from sinks.feed.change_feed import FEED
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged

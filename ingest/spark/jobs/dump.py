@@ -18,7 +18,7 @@ from ingest.plan.blobs import BlobsOfTable
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
-from ingest.plan.updates import live_merging
+from ingest.plan.updates import live_merging, updates_in
 from ingest.spark.jobs.task_errors import plain_error
 from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import DumpedPart, TableFile
@@ -138,7 +138,7 @@ class DumpWork:
     ) -> DumpSlice:
         mergings = {
             table: live_merging(updates)
-            for table, updates in plan.updates.get(name, {}).items()
+            for table, updates in updates_in(plan).get(name, {}).items()
             if table in targets and targets[table].rows.updates
         }
         try:

@@ -262,7 +262,7 @@ MUTANTS = {
         "counts dead letters and does not publish them", {"ingest.spark.streaming.batch_runner": forget_dead_letters}
     ),
     "tear_rows": Mutant("writes rows without one of their cells", {"sinks.writing.buffer": tear_rows}),
-    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.writing.fold": first_value_wins}),
+    "first_value_wins": Mutant("keeps the first of several values of a row", {"sinks.folding.fold": first_value_wins}),
     "metrics_that_lie": Mutant("counts more than it stores", {"ingest.observe.metrics": metrics_that_lie}),
 }
 

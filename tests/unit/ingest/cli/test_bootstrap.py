@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from ingest.api import ConfigError, Put
+from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
@@ -17,7 +18,6 @@ from ingest.service.job_kinds import job_of
 from ingest.service.jobs.place import OwnProcess
 from ingest.service.stores import SharedStores
 from sinks.bootstrap.progress import BOOTSTRAP
-from sinks.feed.change_feed import FEED
 from sinks.feed.client import FeedClient
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

@@ -6,13 +6,13 @@ from ingest.durable.property_register import PropertyRegister, PropertyRegisters
 from ingest.durable.register import Register, Registers
 from sinks.memory import MemoryStore
 from tests.support.register_contract import WRITERS, RegisterContract, RegistersContract
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 
 class TestPropertyRegister(RegisterContract):
     @pytest.fixture
     def registers(self) -> list[Register]:
-        calls = UpdatedTable(is_shared=True).calls
+        calls = UpdateWriter(is_shared=True).calls
         return [PropertyRegister(calls, TABLE, "lease") for _ in range(WRITERS)]
 
 

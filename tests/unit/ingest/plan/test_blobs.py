@@ -33,9 +33,9 @@ def test_tables_with_a_threshold_in_the_stores_of_the_sinks(tmp_path: Path) -> N
     configuration = load(path, env={}, lookup=Catalog())
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     options = BlobOptions(compression=BlobCompression.ZSTD, sweep_after_s=3600)
-    assert plan.blobs == {"s": {"moved": LargeValues("large", options, 2 << 20)}}
-    assert unpacked(packed(plan)).blobs == plan.blobs
+    assert plan.features == {"s": {"moved": {"blobs": LargeValues("large", options, 2 << 20)}}}
+    assert unpacked(packed(plan)).features == plan.features
     path.write_text(FILE.replace("table: moved", "table: '%{host}'"))
     configuration = load(path, env={}, lookup=Catalog())
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
-    assert plan.blobs["s"].keys() == {"moved", "other_table"}
+    assert plan.features["s"].keys() == {"moved", "other_table"}

@@ -10,12 +10,13 @@ from pathlib import Path
 import pytest
 
 from ingest.api import ConflictError, FamilySpec, FeedSpec, Put, TableSpec
+from ingest.api.feeds import FEED
 from ingest.service.kafka.source import KafkaSource
 from ingest.service.tables import OwnerOptions, PipelineTables
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.testing.tables import scanned
-from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
 from sinks.memory import MemoryStore

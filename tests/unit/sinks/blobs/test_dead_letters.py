@@ -13,6 +13,7 @@ from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.plan.assemble import plan_of
+from ingest.plan.updates import UPDATES
 from ingest.receipt import Counts
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.dead_letters import StoredDeadLetterCommitter, StoredDeadLetters
@@ -94,7 +95,7 @@ def test_batch_that_is_not_committed_leaves_nothing(configuration):
 def test_plan_of_other_sinks_has_no_blob_store(configuration):
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
     assert plan.dead_letter_blobs is not None
-    assert plan.with_tables(["absent"]).dead_letter_blobs is None
+    assert plan.with_tables(["absent"], UPDATES).dead_letter_blobs is None
 
 
 def test_driver_that_is_killed_at_each_write(configuration):

@@ -11,6 +11,7 @@ from ingest.api import (
     Cell,
     Delete,
     FamilySpec,
+    FeedSpec,
     NoTableError,
     Put,
     Row,
@@ -19,10 +20,11 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.blobs import MIN_SWEEP_AFTER_S
+from ingest.plan.features import connection
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobsDifferError, BlobsElsewhereError, BlobsOfOtherTableError
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore, moving
+from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
 from sinks.blobs.resolving import resolved
@@ -199,8 +201,8 @@ def test_another_blob_store_of_the_table_is_refused(store, mover):
 
 
 def test_store_without_rules_is_used_as_it_is(store):
-    assert moving(store, {}) is store
-    assert isinstance(moving(store, RULES), BlobMovingStore)
+    assert connection(store, {"events": {"feed": FeedSpec(1)}}) is store
+    assert isinstance(connection(store, {"events": {"blobs": RULES["events"]}}), BlobMovingStore)
 
 
 class TestSweep:

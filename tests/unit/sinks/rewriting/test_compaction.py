@@ -18,13 +18,13 @@ from sinks.updates.keys import UpdateKey, last_update_id_of, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
 from tests.support.update_rows import FOREVER, SUM, VALUE
-from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable, unavailable
+from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdateWriter, unavailable
 
 ALL = CompactionRules(FOREVER)
 LAST = Merging(LastN(LastN.settings_class()(n=4)), [b"f"])
 
 
-def compact(table: UpdatedTable, rules: CompactionRules = ALL, *, is_dry_run: bool = False, **options):
+def compact(table: UpdateWriter, rules: CompactionRules = ALL, *, is_dry_run: bool = False, **options):
     target = CompactionTarget(TABLE, table.rows, rules, is_dry_run)
     compaction = RangeCompaction(table.calls, target, table.merging, **options)
     for keys in whole_row_ranges(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets)):
@@ -32,9 +32,9 @@ def compact(table: UpdatedTable, rules: CompactionRules = ALL, *, is_dry_run: bo
     return compaction.counts
 
 
-def with_rows(*rows: tuple[int, int, int], **options) -> UpdatedTable:
+def with_rows(*rows: tuple[int, int, int], **options) -> UpdateWriter:
     """A table with one logical row; a row is start, end and value."""
-    table = UpdatedTable(**options)
+    table = UpdateWriter(**options)
     for start, end, value in rows:
         table.add(b"k", start, {VALUE: b"%d" % value}, end)
     return table
@@ -42,7 +42,7 @@ def with_rows(*rows: tuple[int, int, int], **options) -> UpdatedTable:
 
 @pytest.mark.parametrize("buckets", [None, 4])
 def test_merged_rows_replace_updates(buckets: int | None):
-    table = UpdatedTable(buckets=buckets)
+    table = UpdateWriter(buckets=buckets)
     for row in (b"a", b"a\x00", b"k", b"z"):
         for start in (10, 20, 30):
             table.add(row, start, {VALUE: b"1"})
@@ -55,7 +55,7 @@ def test_merged_rows_replace_updates(buckets: int | None):
 
 
 def test_merged_row_has_the_time_of_its_last_update():
-    table = UpdatedTable()
+    table = UpdateWriter()
     for time_ms in (5, 9):
         table.add(b"k", update_id_of(time_ms, 1), {VALUE: b"1"})
     compact(table)
@@ -65,7 +65,7 @@ def test_merged_row_has_the_time_of_its_last_update():
 
 
 def test_writes_come_before_deletes_in_each_call():
-    table = UpdatedTable()
+    table = UpdateWriter()
     for number in range(1_500):
         table.add(b"%05d" % number, 10, {VALUE: b"1"})
         table.add(b"%05d" % number, 20, {VALUE: b"1"})
@@ -122,7 +122,7 @@ def test_killed_at_every_call_and_run_again(buckets: int | None, max_rows: int, 
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 3)  # several calls of a few rows
     rules = CompactionRules(last_update_id_of(40) + 1, update_id_of(10, 0), max_rows=max_rows)
     for calls in count():
-        table = UpdatedTable(buckets=buckets)
+        table = UpdateWriter(buckets=buckets)
         for row in (b"a", b"b", b"k"):
             for time_ms in (3, 5, 9, 12, 14, 41):
                 table.add(row, update_id_of(time_ms, 0), {VALUE: b"%d" % time_ms})
@@ -227,7 +227,7 @@ def test_merged_row_that_the_store_rejects_deletes_nothing():
 
 
 def test_row_that_is_no_update_is_named():
-    table = UpdatedTable()
+    table = UpdateWriter()
     MemoryStore.apply(table.store, TABLE, [Put(b"plain", {VALUE: b"1"}, 1)])
     with pytest.raises(IntegrityError, match='row "plain"'):
         compact(table)
@@ -243,7 +243,7 @@ def test_dry_run_counts_and_writes_nothing():
 def test_range_is_compacted_in_slices(monkeypatch: pytest.MonkeyPatch):
     for module in ("compaction", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 2)
-    table = UpdatedTable(buckets=2)
+    table = UpdateWriter(buckets=2)
     for row in (b"a", b"b", b"c"):
         for start in range(1, 10):
             table.add(row, start, {VALUE: b"1"})
@@ -298,7 +298,7 @@ compactions = st.tuples(st.just("compact"), rules, st.none() | st.integers(0, 8)
 
 @given(st.lists(updates | updates | compactions, max_size=40), st.sampled_from([None, 2]))
 def test_reads_return_what_all_updates_would(history: list, buckets: int | None):
-    table, every, start = UpdatedTable(LAST, buckets=buckets), UpdatedTable(LAST), 0
+    table, every, start = UpdateWriter(LAST, buckets=buckets), UpdateWriter(LAST), 0
     for action in history:
         match action:
             case "update", row, gap, values:

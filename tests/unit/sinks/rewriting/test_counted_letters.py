@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from ingest.api import ConflictError, IntegrityError
 from sinks.rewriting.counted_letters import COUNTED, CountedLetters, change_counted, counted_letters
 from sinks.rewriting.rolled_back import Interval
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 TOPICS = ("t", "a/\udcff.txt")
 runs = st.lists(
@@ -95,7 +95,7 @@ def test_updates_that_are_removed_are_not_counted():
 
 
 def test_recorded_with_the_table():
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     assert counted_letters(store, TABLE) == CountedLetters()
     change_counted(store, TABLE, lambda known: known.with_run(9, 1, "s", [(("t", 0, 3), 4)]))
     change_counted(store, TABLE, lambda known: known.with_run_again([Interval(5, 6)]))
@@ -106,7 +106,7 @@ def test_recorded_with_the_table():
 
 
 def test_another_process_changes_it_meanwhile():
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     set_property = store.set_property
     others = [3, 2, 1]
 
@@ -130,7 +130,7 @@ def _unknown(time_ms: int) -> str:
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"runs": [[1]], "ran_again": [], "unknown": 0}', '{"runs": 1}'])
 def test_unreadable_record_is_refused(text: str):
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     assert store.set_property(TABLE, COUNTED, None, text)
     with pytest.raises(IntegrityError, match="cannot be read"):
         counted_letters(store, TABLE)

@@ -15,9 +15,9 @@ from ingest.api import (
     TableSpec,
     WriteRejectedError,
 )
-from ingest.api.feeds import feed_table
+from ingest.api.feeds import FEED, feed_table
 from ingest.testing.tables import scanned
-from sinks.feed.change_feed import FEED, ChangeFeed, MergeRequest, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, MergeRequest, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
 from sinks.memory import MemoryStore

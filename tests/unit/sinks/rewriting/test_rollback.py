@@ -17,14 +17,14 @@ from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.update_rows import FOREVER, VALUE
-from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdatedTable
+from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdateWriter
 
 
-def ranges(table: UpdatedTable):
+def ranges(table: UpdateWriter):
     return whole_row_ranges(SPLITS if table.rows.buckets is None else (), Distribution.of(table.rows.buckets))
 
 
-def roll_back(table: UpdatedTable, first_ms: int, last_ms: int, **options) -> tuple[RollbackCounts, list[Interval]]:
+def roll_back(table: UpdateWriter, first_ms: int, last_ms: int, **options) -> tuple[RollbackCounts, list[Interval]]:
     """What is counted, and the batch times that are rolled back."""
     table.store.checks_deletes = False
     interval = Interval(first_ms, last_ms)
@@ -37,15 +37,15 @@ def roll_back(table: UpdatedTable, first_ms: int, last_ms: int, **options) -> tu
     return rollback.counts, taken
 
 
-def compact(table: UpdatedTable, window_ms: int) -> None:
+def compact(table: UpdateWriter, window_ms: int) -> None:
     rules = CompactionRules(FOREVER, update_id_of(window_ms, 0))
     for keys in ranges(table):
         RangeCompaction(table.calls, CompactionTarget(TABLE, table.rows, rules), table.merging).run(keys)
 
 
-def with_times(*times_ms: int, buckets: int | None = None) -> UpdatedTable:
+def with_times(*times_ms: int, buckets: int | None = None) -> UpdateWriter:
     """A table of two rows with an update at each time, of its value."""
-    table = UpdatedTable(buckets=buckets)
+    table = UpdateWriter(buckets=buckets)
     for row in (b"a", b"k"):
         for time_ms in times_ms:
             table.add(row, update_id_of(time_ms, 3), {VALUE: b"%d" % time_ms})
@@ -81,7 +81,7 @@ def test_merged_rows_that_reach_beyond_the_interval_stay_and_are_listed():
 
 def test_micro_batch_that_a_row_keeps_stays_in_all_rows():
     """A replay runs it as a whole; the rows are joined by row "a" to 10, by row "b" to 20, by row "c" to 30."""
-    table = UpdatedTable()
+    table = UpdateWriter()
     for row, first_ms, last_ms in ((b"a", 10, 20), (b"b", 20, 30), (b"c", 30, 30), (b"d", 40, 50), (b"e", 51, 51)):
         end = 0 if first_ms == last_ms else update_id_of(last_ms, 0)
         table.add(row, update_id_of(first_ms, 0), {VALUE: b"1"}, end=end)
@@ -109,7 +109,7 @@ def test_killed_at_every_call_no_covered_row_counts_again(monkeypatch: pytest.Mo
     for module in ("rollback", "leased_writes"):
         monkeypatch.setattr(f"sinks.rewriting.{module}.CALL_ROWS", 1)
     for calls in count():
-        table = UpdatedTable()
+        table = UpdateWriter()
         for row in (b"a", b"k"):
             table.add(row, update_id_of(5, 0), {VALUE: b"1"})
             for time_ms in (10, 20, 30):
@@ -152,7 +152,7 @@ actions = st.lists(
 @given(actions, st.sampled_from([None, 2]))
 def test_rollback_of_whole_windows_leaves_the_others(history: list, buckets: int | None):
     """Against a list of all updates; killed at any call, and run again."""
-    table, model, time_ms = UpdatedTable(buckets=buckets), {}, 0
+    table, model, time_ms = UpdateWriter(buckets=buckets), {}, 0
     for action in history:
         match action:
             case "update", row, gap:
@@ -187,7 +187,7 @@ changes = st.lists(
 @given(changes)
 def test_rollback_takes_a_micro_batch_from_all_rows_or_from_none(history: list):
     """Whatever the windows of the compactions and the interval."""
-    table, model, time_ms = UpdatedTable(), [], 0
+    table, model, time_ms = UpdateWriter(), [], 0
     for change in history:
         match change:
             case "micro-batch", rows, gap:

@@ -17,7 +17,7 @@ from sinks.rewriting.rolled_back import (
     rolled_back,
     without,
 )
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda x: Interval(x[0], x[0] + x[1])))
 
@@ -36,7 +36,7 @@ def test_intervals_are_sets_of_times(some: list[Interval], others: list[Interval
 
 
 def test_recorded_with_the_table():
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     assert rolled_back(store, TABLE) == ()
     add_rolled_back(store, TABLE, [Interval(10, 20)])
     add_rolled_back(store, TABLE, [Interval(15, 30), Interval(40, 50)])
@@ -47,7 +47,7 @@ def test_recorded_with_the_table():
 
 
 def test_replayed_times_are_removed():
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     add_rolled_back(store, TABLE, [Interval(10, 12)])
     remove_rolled_back(store, TABLE, [11])
     assert rolled_back(store, TABLE) == (Interval(10, 10), Interval(12, 12))
@@ -56,7 +56,7 @@ def test_replayed_times_are_removed():
 
 
 def test_another_process_changes_it_meanwhile():
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     set_property = store.set_property
 
     def slower(*arguments) -> bool:
@@ -74,7 +74,7 @@ def test_another_process_changes_it_meanwhile():
 
 @pytest.mark.parametrize("text", ["{", "[[1]]", '[["a", 2]]', "[1]"])
 def test_damage(text: str):
-    store = UpdatedTable().store
+    store = UpdateWriter().store
     store.set_property(TABLE, ROLLED_BACK, None, text)
     with pytest.raises(IntegrityError, match="cannot be read"):
         rolled_back(store, TABLE)

@@ -12,7 +12,7 @@ from ingest.durable.property_register import PropertyRegister
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LATE_S, LEASE, LeaseCheck, leased
 from tests.support.leases import left_lease
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 
 def never(_seconds: float) -> None:
@@ -20,7 +20,7 @@ def never(_seconds: float) -> None:
 
 
 def test_a_second_one_is_refused_and_says_by_whom():
-    table = UpdatedTable(is_shared=True)
+    table = UpdateWriter(is_shared=True)
     with leased(table.calls, TABLE, "compaction", wait=never) as check:
         with (
             pytest.raises(
@@ -37,7 +37,7 @@ def test_a_second_one_is_refused_and_says_by_whom():
 
 
 def test_check_is_sent_to_a_worker():
-    table = UpdatedTable(is_shared=True)
+    table = UpdateWriter(is_shared=True)
     with leased(table.calls, TABLE, "compaction", wait=never) as check:
         sent: LeaseCheck = pickle.loads(pickle.dumps(check))  # noqa: S301 - as Spark sends it
         sent(table.store)
@@ -47,7 +47,7 @@ def test_check_is_sent_to_a_worker():
 
 
 def test_takeover_from_a_killed_owner_waits_for_its_late_calls(monkeypatch: pytest.MonkeyPatch):
-    table, waits, messages = UpdatedTable(is_shared=True), [], []
+    table, waits, messages = UpdateWriter(is_shared=True), [], []
     left_lease(PropertyRegister(table.calls, TABLE, LEASE))
     now = [0.0]
     monkeypatch.setattr(time, "clock_gettime", lambda _clock: now[0])
@@ -66,14 +66,14 @@ def test_takeover_from_a_killed_owner_waits_for_its_late_calls(monkeypatch: pyte
 
 
 def test_the_lock_of_a_store_proves_that_the_owner_has_ended():
-    table = UpdatedTable()
+    table = UpdateWriter()
     left_lease(PropertyRegister(table.calls, TABLE, LEASE))
     with leased(table.calls, TABLE, "compaction", wait=never) as check:
         check(table.store)
 
 
 def test_calls_whose_answer_is_lost_are_repeated():
-    table = UpdatedTable(is_shared=True)
+    table = UpdateWriter(is_shared=True)
     set_property = table.store.set_property
     lost: list[str] = []
 
@@ -94,7 +94,7 @@ def test_calls_whose_answer_is_lost_are_repeated():
 
 
 def test_lease_that_cannot_be_released_ends_by_itself():
-    table = UpdatedTable()
+    table = UpdateWriter()
 
     def away(*_arguments: object) -> bool:
         raise StoreUnavailableError("away")

@@ -10,7 +10,7 @@ from sinks.rewriting.table_ranges import rows_in_pages, whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.keys import UpdateKey, encoded_row, rows_of
 from tests.support.update_rows import VALUE
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 KEYS = st.binary(max_size=4) | st.lists(st.sampled_from([0, 1, 255, 97]), max_size=5).map(bytes)
 
@@ -87,8 +87,8 @@ def set_pages(monkeypatch: pytest.MonkeyPatch, rows: int, size: int) -> None:
     monkeypatch.setattr("sinks.rewriting.table_ranges.PAGE_BYTES", size)
 
 
-def with_rows(buckets: int | None) -> UpdatedTable:
-    table = UpdatedTable(buckets=buckets)
+def with_rows(buckets: int | None) -> UpdateWriter:
+    table = UpdateWriter(buckets=buckets)
     for row in (b"a", b"b"):
         for start in (1, 2, 3):
             table.add(row, start, {VALUE: b"1"})

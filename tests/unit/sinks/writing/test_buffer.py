@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Delete, Durability, Mutation, Put
-from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES, Chunk, WriteBuffer
+from sinks.folding.sizes import CELL_COST_BYTES, ROW_COST_BYTES
+from sinks.writing.buffer import Chunk, WriteBuffer
 
 
 class Sending(WriteBuffer):

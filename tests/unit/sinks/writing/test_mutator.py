@@ -29,13 +29,13 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.store_errors import UnknownFamilyError
+from sinks.folding.sizes import size_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, MapperSettings, Skipped
 from sinks.memory import MemoryStore
-from sinks.writing.buffer import size_of
 from sinks.writing.messages import Prepared
 from sinks.writing.mutator import STAGED_BYTES
-from sinks.writing.plain_tables import BUFFERED_BYTES
+from sinks.writing.plain_writer import BUFFERED_BYTES
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_BYTES
 from tests.support.clock import Clock

@@ -3,9 +3,9 @@
 import pytest
 
 from ingest.api import Capabilities, Event, FamilySpec, MappingError, Origin, Put, Scan, TableSpec, WriteCounts
+from sinks.folding.sizes import CELL_COST_BYTES, ROW_COST_BYTES
 from sinks.mapping.mapper import Mapper, MapperSettings
 from sinks.memory import MemoryStore
-from sinks.writing.buffer import CELL_COST_BYTES, ROW_COST_BYTES
 from sinks.writing.messages import Prepared
 from sinks.writing.record_bytes import MAX_RECORD_BYTES, max_record_bytes
 from sinks.writing.sending import DirectSender

@@ -21,14 +21,14 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
+from ingest.api.table_feature import NoFeatures, PreparedFeatures
 from ingest.retry import Retry
-from sinks.feed.change_feed import ShardMap
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
-from sinks.writing.feed_rows import FeedBatch
 from sinks.writing.messages import packed_probe
 from sinks.writing.retry import store_retry
+from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 
@@ -406,15 +406,11 @@ class TestRefusedTimes:
     def store(self, request: pytest.FixtureRequest) -> LateClock:
         return LateClock(names_rows=request.param)
 
-    def feed(self, time_ms: int) -> FeedBatch:
-        return FeedBatch(time_ms, ShardMap((b"",), (0,)))
-
     def sent(
         self, store: LateClock, batch_time_ms: int | None, *times_ms: int, changes_ms: Sequence[int] = ()
     ) -> list[Refusal]:
         sender = DirectSender(store, retry=store_retry(attempts=3, sleep=lambda _seconds: None))
-        feeds = {str(time_ms): self.feed(time_ms) for time_ms in changes_ms}
-        sender.begin(10.0, feeds=feeds, batch_time_ms=batch_time_ms)
+        sender.begin(10.0, Tables(batch_time_ms=batch_time_ms, times_ms=changes_ms))
         sender.submit(Chunk("t", [Put(b"%d" % time_ms, {b"f:q": b"1"}, time_ms) for time_ms in times_ms]))
         (result,) = sender.take_results()
         return list(result.refused)
@@ -443,9 +439,11 @@ class TestRefusedTimes:
             self.sent(store, 900, 900, 5_000, 2_000, changes_ms=[950, 5_000])
 
     def test_of_replayed_changes_fail_the_probe(self, store: LateClock) -> None:
-        committer = StoreCommitter(
-            sender=lambda: DirectSender(store), feeds=lambda _batch_time_ms: {"t": self.feed(5_000)}
-        )
+        class Chosen(NoFeatures):
+            def prepare(self, batch_time_ms: int) -> PreparedFeatures:
+                return PreparedFeatures(times_ms=(5_000,))
+
+        committer = StoreCommitter(sender=lambda: DirectSender(store), features=Chosen())
         committer.prepare(Batch("b", 900, "a"), [])
         with pytest.raises(TimestampRefusedError, match="time of the micro-batch"):
             committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 5_000)]), 10.0)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ingest.api import ConflictError, OffsetUnit, Record, Row, Scan, Store
+from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
@@ -26,7 +27,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.feed.change_feed import FEED, ChangeFeed, SplitRequest
+from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
 from sinks.updates.committed_position import CommittedPosition

@@ -13,7 +13,9 @@ from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Entry
 from ingest.plan.assemble import plan_of
+from ingest.plan.feeds import feeds_in, sinks_of_feeds
 from ingest.plan.plan import Plan
+from ingest.plan.updates import UPDATES
 from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
@@ -58,17 +60,17 @@ def plan(tmp_path: Path) -> Plan:
 def test_plan_has_the_sinks_with_their_stores_and_tables(plan: Plan):
     plain = only_sinks(plan, ["plain"])
     assert ([sink.name for sink in plain.sinks], list(plain.stores)) == (["plain"], ["other"])
-    assert (plain.updates, plain.feeds) == ({}, {})
+    assert plain.features == {}
     fed = only_sinks(plan, ["fed", "plain"])
-    assert ([*fed.feeds["s"]], fed.sinks_of_feeds, fed.sinks_of_updates) == (["fed"], {"fed"}, frozenset())
-    assert only_sinks(plan, ["counts"]).sinks_of_updates == {"counts"}
+    assert ([*feeds_in(fed)["s"]], sinks_of_feeds(fed), fed.sinks_of(UPDATES)) == (["fed"], {"fed"}, frozenset())
+    assert only_sinks(plan, ["counts"]).sinks_of(UPDATES) == {"counts"}
     assert only_sinks(plan, None) is plan
 
 
 def test_plain_sink_beside_updates_and_feeds_in_its_store_has_none_of_them(plan: Plan):
     """So a replay refills its table at the times of the micro-batches, and needs no lock of the checkpoint."""
     beside = only_sinks(plan, ["beside"])
-    assert ([*beside.stores], beside.updates, beside.feeds, beside.needs_splits) == (["s"], {}, {}, False)
+    assert ([*beside.stores], beside.features, beside.needs_splits) == (["s"], {}, False)
 
 
 def test_sink_that_the_pipeline_lacks_is_refused(plan: Plan):
@@ -90,12 +92,12 @@ def test_updates_of_a_table_are_replayed_into_all_of_its_sinks(plan: Plan):
     with pytest.raises(ConfigError, match='"two" writes deferred updates of table "shared"') as refused:
         only_sinks(plan, ["counts", "one"])
     assert refused.value.hint == "add --sink two"
-    assert only_sinks(plan, ["two", "one"]).sinks_of_updates == {"one", "two"}
+    assert only_sinks(plan, ["two", "one"]).sinks_of(UPDATES) == {"one", "two"}
 
 
 def test_sinks_that_run_alone_are_named_unless_they_are_all(plan: Plan):
     assert sinks_alone(only_sinks(plan, ["fed"]), plan) == {"fed"}
-    shared = plan.with_tables({"shared"})
+    shared = plan.with_tables({"shared"}, UPDATES)
     assert sinks_alone(only_sinks(plan, ["one", "two"]), shared) is None
 
 

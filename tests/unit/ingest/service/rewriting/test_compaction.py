@@ -19,7 +19,7 @@ from sinks.updates.keys import update_id_of
 from tests.support.leases import left_lease, taken_over
 from tests.support.place import Here
 from tests.support.update_rows import SUM, VALUE
-from tests.support.updated_table import SPLITS, TABLE, UpdatedTable, unavailable
+from tests.support.updated_table import SPLITS, TABLE, UpdateWriter, unavailable
 
 NOW = CompactionOptions(older_than="0s")
 HOUR_MS = 3_600_000
@@ -27,8 +27,8 @@ SUMS = '{"processor": "sum"}'
 DECLARED = TableSpec(TABLE, updates=SUMS)
 
 
-def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> UpdatedTable:
-    table = UpdatedTable(is_shared=is_shared, buckets=buckets)
+def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> UpdateWriter:
+    table = UpdateWriter(is_shared=is_shared, buckets=buckets)
     for row in (b"a", b"d", b"n", b"z"):
         for time_ms in (5, 10, HOUR_MS + 1, HOUR_MS + 2):
             table.add(row, update_id_of(time_ms, 0), {VALUE: b"1"})
@@ -37,7 +37,7 @@ def with_updates(*, is_shared: bool = False, buckets: int | None = None) -> Upda
 
 
 def steps(
-    table: UpdatedTable,
+    table: UpdateWriter,
     options: CompactionOptions = NOW,
     engine: Any = None,
     *,
@@ -54,7 +54,7 @@ def steps(
     return [*compaction_steps(DECLARED, options, table.calls, group, place or Here(), of_units)]
 
 
-def compacted(table: UpdatedTable, options: CompactionOptions = NOW, engine: Any = None, **where) -> CompactionResult:
+def compacted(table: UpdateWriter, options: CompactionOptions = NOW, engine: Any = None, **where) -> CompactionResult:
     """The result of a compaction."""
     return CompactionResult.from_json(steps(table, options, engine, **where)[-1].result)
 
@@ -95,7 +95,7 @@ def test_younger_updates_stay():
 
 
 def test_table_without_a_committed_position_is_not_compacted():
-    table = UpdatedTable()
+    table = UpdateWriter()
     table.add(b"a", 10, {VALUE: b"1"})
     table.add(b"a", 20, {VALUE: b"1"})
     assert compacted(table) == CompactionResult()
@@ -111,7 +111,7 @@ def test_other_tables_of_the_pipeline_may_be_complete_up_to_an_earlier_time():
 
 
 def test_missing_table():
-    table = UpdatedTable()
+    table = UpdateWriter()
     with pytest.raises(NotFoundError, match='no table "other"'):
         [*compaction_steps(TableSpec("other"), NOW, table.calls, table.group(), Here(), lambda *_: None)]
 
@@ -153,7 +153,7 @@ def test_lease_of_another_process_ends_the_compaction():
     assert LEASE in table.store.properties(TABLE)
 
 
-def available_later(table: UpdatedTable):
+def available_later(table: UpdateWriter):
     """What surrounds slices: the store is available after the first."""
 
     @contextmanager

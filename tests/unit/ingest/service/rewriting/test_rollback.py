@@ -13,13 +13,13 @@ from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.updates.keys import update_id_of
 from tests.support.place import Here
 from tests.support.update_rows import VALUE
-from tests.support.updated_table import TABLE, KilledError, UpdatedTable
+from tests.support.updated_table import TABLE, KilledError, UpdateWriter
 
 DECLARED = TableSpec(TABLE, updates='{"processor": "sum"}')
 
 
-def with_updates(*times_ms: int) -> UpdatedTable:
-    table = UpdatedTable()
+def with_updates(*times_ms: int) -> UpdateWriter:
+    table = UpdateWriter()
     table.store.checks_deletes = False
     for time_ms in times_ms:
         table.add(b"k", update_id_of(time_ms, 0), {VALUE: b"1"})
@@ -29,7 +29,7 @@ def with_updates(*times_ms: int) -> UpdatedTable:
 class Rolling:
     """A rollback of the updates from time 1 on."""
 
-    def __init__(self, table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> None:
+    def __init__(self, table: UpdateWriter, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> None:
         self.table = table
         self.group = table.group(*others, replay=replay)
         self.last_ms = last_ms
@@ -45,7 +45,7 @@ class Rolling:
         return self.run(place=Here(is_dry_run=True))
 
 
-def rollback(table: UpdatedTable, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> Rolling:
+def rollback(table: UpdateWriter, last_ms: int, *others: str, replay: Path = Path("no-replay")) -> Rolling:
     return Rolling(table, last_ms, *others, replay=replay)
 
 

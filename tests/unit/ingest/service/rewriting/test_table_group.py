@@ -12,7 +12,7 @@ from ingest.plan.stores import reading_store_if_exists
 from ingest.service.rewriting.table_group import OldestPosition, table_group
 from sinks.rewriting.store_calls import StoreCalls, one_at_a_time
 from tests.support.counters import FILE, T, commit, opened
-from tests.support.updated_table import TABLE, UpdatedTable
+from tests.support.updated_table import TABLE, UpdateWriter
 
 CATALOG = Catalog()
 STORES = {"stores: {local: {rocksdb: {path: ./data}}}": "stores: {near: {rocksdb: {path: ./near}}, local: "
@@ -37,7 +37,7 @@ def configuration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Configurat
     return load("p.yaml", env={}, lookup=CATALOG)
 
 
-def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE) -> OldestPosition | None:
+def oldest(configuration: Configuration, table: UpdateWriter, name: str = TABLE) -> OldestPosition | None:
     with ExitStack() as stack:
         calls: dict[str, StoreCalls] = {"near": table.calls}
         beside, exists = stack.enter_context(reading_store_if_exists(configuration.stores["local"], CATALOG))
@@ -48,7 +48,7 @@ def oldest(configuration: Configuration, table: UpdatedTable, name: str = TABLE)
 
 
 def test_committed_positions_of_all_stores_count(configuration: Configuration):
-    table = UpdatedTable()
+    table = UpdateWriter()
     assert oldest(configuration, table) is None
     table.commit(T)
     assert oldest(configuration, table) == OldestPosition(TABLE, T)  # the other store does not exist yet
@@ -61,4 +61,4 @@ def test_committed_positions_of_all_stores_count(configuration: Configuration):
 def test_table_without_a_committed_position_has_no_oldest_committed_position(configuration: Configuration):
     commit(T, "unwritten")
     with opened():
-        assert oldest(configuration, UpdatedTable()) is None
+        assert oldest(configuration, UpdateWriter()) is None

@@ -3,17 +3,16 @@
 from collections.abc import Sequence
 
 from ingest.api import Mutation, Put
-from sinks.writing.buffer import size_of
-from sinks.writing.fold import Fold
-from sinks.writing.messages import Reason, RejectedRows
+from ingest.api.table_writer import FirstWriter, FlushCycle, Reason, RejectedRows, refused_error
+from sinks.folding.fold import Fold
+from sinks.folding.sizes import size_of
 from sinks.writing.mutator import BufferedMutator
-from sinks.writing.table_writer import FirstWriter, FlushCycle, refused_error
 
 BUFFERED_BYTES = 64 << 20
 """Bytes of puts that a task buffers to send each row once; rows of a full buffer may be sent again later."""
 
 
-class PlainTables(FirstWriter):
+class PlainWriter(FirstWriter):
     """
     Writes the tables of one store that have no writer of their own.
 
@@ -54,7 +53,7 @@ class PlainTables(FirstWriter):
         """Start a flush cycle."""
         self._next.begin(cycle)
         self._cycle = cycle
-        self._known_refused = cycle.prepared.refused
+        self._known_refused = cycle.refused
         self._folded_bytes = 0
         if self._fold is not None:
             self._fold.clear()

@@ -23,10 +23,11 @@ from ingest.api import (
     WriteCounts,
     WriteRejectedError,
 )
-from ingest.api.feeds import feed_table_spec
+from ingest.api.feeds import FEED, feed_table_spec
 from ingest.testing.tables import scanned
-from sinks.feed.change_feed import FEED, ShardMap
+from sinks.feed.change_feed import ShardMap
 from sinks.feed.changes import Change, Op
+from sinks.feed.feed_rows import CHANGE_TOO_LARGE, PLAIN, FeedBatch
 from sinks.feed.keys import MAX_FEED_ROW_BYTES, FeedKey
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
@@ -36,7 +37,6 @@ from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
-from sinks.writing.feed_rows import CHANGE_TOO_LARGE, FeedBatch
 from sinks.writing.messages import Prepared, RejectedRows, StoreResult
 from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender
@@ -47,6 +47,7 @@ from tests.support.without_spark import spec_of
 BATCH_MS = 1_700_000_000_000
 SUMS = '{"processor": "sum"}'
 SHARDS = ShardMap((b"", b"m"), (1, 2))
+ROWS = {"u": RowFormat(updates=SUMS), "salted": RowFormat(8)}
 
 
 class Watched(MemoryStore):
@@ -130,9 +131,14 @@ def sink_of_feeds(store: MemoryStore, *, before: bool = False) -> FedSink:
 def prepared(refused: RejectedRows | None = None, time_ms: int = BATCH_MS) -> Prepared:
     return Prepared(
         refused=refused or {},
-        declared={"u": RowFormat(updates=SUMS), "salted": RowFormat(8)},
-        feeds=dict.fromkeys(("t", "salted", "u"), FeedBatch(time_ms, SHARDS)),
+        declared=ROWS,
+        features=messages(FeedBatch(time_ms, SHARDS)),
     )
+
+
+def messages(batch: FeedBatch) -> dict[str, dict[str, bytes]]:
+    """How the feeds of all tables are written."""
+    return {name: {FEED: replace(batch, rows=ROWS.get(name, PLAIN)).packed()} for name in ("t", "salted", "u")}
 
 
 def write(
@@ -249,7 +255,7 @@ def test_a_salted_table_has_shards_of_physical_keys_and_changes_of_logical_ones(
     sink = sink_of_feeds(store)
     rows = [b"row%d" % number for number in range(20)]
     batch = FeedBatch(BATCH_MS, ShardMap((b"", b"\x04"), (1, 2)))
-    salted = replace(prepared(), feeds=dict.fromkeys(("t", "salted", "u"), batch))
+    salted = replace(prepared(), features=messages(batch))
     sink.begin(spec_of(BATCH_MS), salted.packed(), WriteCounts())
     sink.split_start(0)
     for row in rows:

@@ -3,8 +3,8 @@
 import pytest
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, TableSpec
+from sinks.feed.row_after import cells_after
 from sinks.memory import MemoryStore
-from sinks.writing.row_after import cells_after
 
 BEFORE = [Put(b"r", {b"f:a": b"1", b"f:b": b"2", b"g:a": b"3"}, 100)]
 

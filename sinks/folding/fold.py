@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
-from sinks.writing.buffer import CELL_COST_BYTES
+from sinks.folding.sizes import CELL_COST_BYTES
 
 
 class DeleteAtZeroError(MappingError):

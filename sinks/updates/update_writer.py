@@ -5,10 +5,9 @@ from collections.abc import Sequence
 from ingest.api import Delete, Durability, LifecycleError, MappingError, Mutation, NotMergeableError, Put, stronger
 from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import shown
+from ingest.api.table_writer import FirstWriter, FlushCycle, Reason, RejectedRows, TableWriter, refused_error
 from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, logical_of, update_id_of
 from sinks.updates.merging import Merging, RowMerger
-from sinks.writing.messages import Reason, RejectedRows
-from sinks.writing.table_writer import FirstWriter, FlushCycle, TableWriter, refused_error
 
 
 class UpdateNotMergeableError(MappingError):
@@ -25,7 +24,7 @@ class DeleteOfUpdatesError(MappingError):
     remedy = "Remove the rule, or write to a table without `updates`."
 
 
-class UpdatedTable(FirstWriter):
+class UpdateWriter(FirstWriter):
     """
     Writes a table with deferred updates: folds the updates of a split into one update row for each logical row key.
 
@@ -61,7 +60,7 @@ class UpdatedTable(FirstWriter):
         """Start a flush cycle."""
         self._next.begin(cycle)
         self._batch_time_ms = cycle.batch_time_ms
-        self._known_refused = {row: why for (table, row), why in cycle.prepared.refused.items() if table == self._table}
+        self._known_refused = {row: why for (table, row), why in cycle.refused.items() if table == self._table}
         self._rank = None
         self._clear()
 

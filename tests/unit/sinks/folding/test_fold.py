@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import Delete, Durability, FamilySpec, MappingError, Mutation, Put, Scan, TableSpec
+from sinks.folding.fold import Fold
+from sinks.folding.sizes import CELL_COST_BYTES
 from sinks.memory import MemoryStore
-from sinks.writing.buffer import CELL_COST_BYTES
-from sinks.writing.fold import Fold
 
 TABLE = "t"
 BATCH_MS = 1_000

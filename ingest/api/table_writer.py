@@ -1,11 +1,23 @@
 """The contract of what writes a table in a task: a chain of writers, each of which calls the next one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
-from ingest.api import MappingError, Mutation, Put, WriteCounts
-from sinks.writing.messages import Prepared, Reason, RejectedRows
+from ingest.api.cells import Mutation, Put
+from ingest.api.errors import MappingError
+from ingest.api.sink import WriteCounts
+from ingest.api.store import Store
+
+T = TypeVar("T")
+
+Reason = tuple[str, str]
+"""Why the store refuses a row: the error's code, and the store's words."""
+RejectedRows = dict[tuple[str, bytes], Reason]
+"""(table, row key) -> why, of rows that the store can never write."""
+FeatureMessages = Mapping[str, Mapping[str, bytes]]
+"""Name of a table -> name of a feature -> what its half on the driver says to its writers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,26 +27,48 @@ class FlushCycle:
 
     Attributes:
         batch_time_ms: of the micro-batch.
-        prepared: state of the store, from the driver.
         counts: the writers add what they write.
-        call_timeout_s: how long a call may be in flight.
-        max_refused: more refused rows than this exceed the error budget by themselves; None without a limit.
+        refused: rows that earlier attempts at this micro-batch found refused, as `FirstWriter.refused` returned them.
+        features: of this attempt.
     """
 
     batch_time_ms: int
-    prepared: Prepared
     counts: WriteCounts
-    call_timeout_s: float = 10.0
-    max_refused: int | None = None
+    refused: RejectedRows = field(default_factory=dict)
+    features: FeatureMessages = field(default_factory=dict)
+
+
+class RowReader(ABC):
+    """
+    Reads from one store; called by one thread, within a flush cycle.
+
+    Attributes:
+        reads_own_writes: whether it reads the mutations that the task has sent before.
+    """
+
+    reads_own_writes: bool
+
+    @abstractmethod
+    def read(self, request: Callable[[Store[Any]], T]) -> T:
+        """
+        Call the open store.
+
+        Raises:
+            StoreError: as `request`; or the store cannot be opened.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close what the reader has opened; may be called twice."""
 
 
 class TableWriter(ABC):
     """
-    Writes mutations in a task, and gives them, perhaps others, to the next writer; the last one is the mutator.
+    Writes mutations in a task, and gives them, perhaps others, to the next writer; the last one sends them.
 
     Called by one thread. Order: `begin`; for each split `split_start` (if splits have ranks), any number of `check` and
     `add`, and `split_end`; then `flush`; that is a flush cycle. It may be abandoned at any point, and `begin` discards
-    it. When `flush` has returned, all mutations are durable but those of `refused`. A flush cycle that runs again gives
+    it. When `flush` has returned, all mutations are durable but refused ones. A flush cycle that runs again gives
     the next writer the same mutations.
 
     Args:
@@ -132,7 +166,7 @@ class FirstWriter(TableWriter):
         """
         The rows that the store has refused in this flush cycle; called after `flush`.
 
-        The micro-batch must run again with them in `Prepared.refused`, to find their events.
+        The micro-batch must run again with them in `FlushCycle.refused`, to find their events.
         """
 
 

@@ -6,18 +6,24 @@ from itertools import chain
 from typing import Any
 
 from ingest.api import Cell, Delete, FeedSpec, LifecycleError, Mutation, Scan, Store
-from ingest.api.feeds import feed_table
+from ingest.api.feeds import FEED, feed_table
+from ingest.api.table_writer import (
+    FirstWriter,
+    FlushCycle,
+    Reason,
+    RejectedRows,
+    RowReader,
+    TableWriter,
+    refused_error,
+)
 from sinks.feed.changes import encoded_change, op_of, stored_before
+from sinks.feed.feed_rows import CHANGE_TOO_LARGE, MAX_CHANGE_BYTES, FeedBatch, FeedRow, check_change, too_large
 from sinks.feed.keys import FEED_COLUMN, PREFIX_BYTES, split_prefix
+from sinks.feed.row_after import cells_after
+from sinks.folding.fold import Fold
+from sinks.folding.sizes import size_of
 from sinks.rowkeys.row_format import RowFormat
 from sinks.updates.keys import logical_of
-from sinks.writing.buffer import size_of
-from sinks.writing.feed_rows import CHANGE_TOO_LARGE, MAX_CHANGE_BYTES, FeedBatch, FeedRow, check_change, too_large
-from sinks.writing.fold import Fold
-from sinks.writing.messages import Reason, RejectedRows
-from sinks.writing.row_after import cells_after
-from sinks.writing.row_reader import RowReader
-from sinks.writing.table_writer import FirstWriter, FlushCycle, TableWriter, refused_error
 
 GROUP_BYTES = 16 << 20
 """Changes of several splits are written together up to this size; each group waits twice for the store."""
@@ -25,7 +31,7 @@ READ_ROWS = 100
 """Rows read in one call: a call in flight for longer than the timeout counts as blocked."""
 
 
-class FeedTable(FirstWriter):
+class FeedWriter(FirstWriter):
     """
     Writes the rows of one table and their changes: a feed row is durable before the row that it describes is sent.
 
@@ -79,21 +85,22 @@ class FeedTable(FirstWriter):
         self._known_refused: dict[bytes, Reason] = {}
         self._rank: int | None = None
         self._cycle: FlushCycle
-        self._batch: FeedBatch
+        self._batch: FeedBatch | None = None
         self._bucketed: Callable[[bytes], bytes] | None = None
         self._physical: Callable[[bytes], bytes] | None = None
 
     def begin(self, cycle: FlushCycle) -> None:
         """Start a flush cycle."""
         self._next.begin(cycle)
-        prepared = cycle.prepared
         self._cycle = cycle
-        self._batch = prepared.feeds[self._table]
-        declared = prepared.declared.get(self._table, RowFormat())
-        # the bucket and the logical row key, also in a table with deferred updates
-        self._bucketed = RowFormat(declared.buckets).physical_key()
-        self._physical = declared.physical_key()
-        self._known_refused = {row: why for (table, row), why in prepared.refused.items() if table == self._feed}
+        message = cycle.features.get(self._table, {}).get(FEED)
+        self._batch = None
+        if message is not None:
+            self._batch = batch = FeedBatch.unpacked(message)
+            # the bucket and the logical row key, also in a table with deferred updates
+            self._bucketed = RowFormat(batch.rows.buckets).physical_key()
+            self._physical = batch.rows.physical_key()
+        self._known_refused = {row: why for (table, row), why in cycle.refused.items() if table == self._feed}
         self._rank = None
         self._fold.clear()
         self._group_bytes = 0
@@ -181,12 +188,18 @@ class FeedTable(FirstWriter):
         """The key of the feed row for a row that the current split changes."""
         if self._rank is None:
             raise LifecycleError("a task writes a change feed without the ranks of its splits")
-        shard = self._batch.shards.of(row if self._bucketed is None else self._bucketed(row))
-        return split_prefix(shard, self._batch.time_ms, self._rank) + row
+        batch = self._open_batch()
+        shard = batch.shards.of(row if self._bucketed is None else self._bucketed(row))
+        return split_prefix(shard, batch.time_ms, self._rank) + row
+
+    def _open_batch(self) -> FeedBatch:
+        if self._batch is None:
+            raise LifecycleError(f'the change feed of table "{self._table}" is not open at the time of its micro-batch')
+        return self._batch
 
     def _withdraw(self, key: bytes) -> None:
         """Delete a feed row of this split at the end, which an earlier attempt may have written."""
-        self._withdrawn[key] = Delete(key, self._batch.time_ms)
+        self._withdrawn[key] = Delete(key, self._open_batch().time_ms)
 
     def _close_group(self) -> None:
         """Make the feed rows of the group durable, and send its rows."""
@@ -198,7 +211,7 @@ class FeedTable(FirstWriter):
             if len(value) > MAX_CHANGE_BYTES:
                 self._refuse(change, (CHANGE_TOO_LARGE, too_large(self._table, change.row, len(value))))
             else:
-                self._next.add(self._feed, change.put(self._batch.time_ms, value))
+                self._next.add(self._feed, change.put(self._open_batch().time_ms, value))
         self._next.flush()
         refused = self._next.take_refused(self._feed)
         for change in group.values():

@@ -1,7 +1,9 @@
 """A row of a change feed: one for each row that a split changes, with the row's mutations."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
+
+import msgpack
 
 from ingest.api import MappingError, Mutation, Put
 from ingest.api.event_errors import RowKeyTooLongError
@@ -9,13 +11,15 @@ from ingest.api.notation import shown_start
 from sinks.feed.change_feed import ShardMap
 from sinks.feed.changes import Op, encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, MAX_FEED_ROW_BYTES
-from sinks.writing.buffer import size_of
+from sinks.folding.sizes import size_of
+from sinks.rowkeys.row_format import RowFormat
 
 MAX_CHANGE_BYTES = 8 << 20
 """Maximum size of a change as stored: HBase refuses cells of 10 MiB by default (`hbase.client.keyvalue.maxsize`)."""
 _MAX_ESCAPED = 6
 """Bytes in JSON for one byte of text at most: a control character is written as \\u and four digits."""
 CHANGE_TOO_LARGE = "change_too_large"
+PLAIN = RowFormat()
 _LARGE_HINT = "divide the event, or use a table without `feed`"
 
 
@@ -34,10 +38,23 @@ class FeedBatch:
     Attributes:
         time_ms: of the feed rows; the batch time, or for records that are replayed a time above the mark.
         shards: that take the changes of this time.
+        rows: row format of the table.
     """
 
     time_ms: int
     shards: ShardMap
+    rows: RowFormat = PLAIN
+
+    def packed(self) -> bytes:
+        """As bytes for `unpacked`."""
+        packed: bytes = msgpack.packb((self.time_ms, self.shards.starts, self.shards.numbers, self.rows))
+        return packed
+
+    @classmethod
+    def unpacked(cls, message: bytes) -> Self:
+        """The batch from its bytes."""
+        time_ms, starts, numbers, rows = msgpack.unpackb(message)
+        return cls(time_ms, ShardMap(tuple(starts), tuple(numbers)), RowFormat(*rows))
 
 
 class FeedRow(NamedTuple):

@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 
 from ingest.api import Delete, Durability, MappingError, Mutation, NotMergeableError, Processor, Put, WriteCounts
+from ingest.api.table_writer import FlushCycle, TableWriter
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import Merging
 from sinks.updates.processors.last_n import LastN
 from sinks.updates.processors.max import Max
 from sinks.updates.processors.merge_json import MergeJson
 from sinks.updates.processors.sum import Sum
-from sinks.writing.messages import Prepared
-from sinks.writing.table_writer import FlushCycle, TableWriter
-from sinks.writing.update_rows import UpdatedTable
+from sinks.updates.update_writer import UpdateWriter
 
 EVENTS = 1_000
 LARGEST = (2**63 - 1).to_bytes(8, "big")
@@ -67,14 +66,14 @@ class Sent(TableWriter):
         """Keep what is there."""
 
 
-class Updated(UpdatedTable):
+class Updated(UpdateWriter):
     """The writer of one table, in a split; `taken` ends it and starts the next one."""
 
     def __init__(self, processor: Processor[Any]) -> None:
         self.sent = Sent()
         super().__init__(self.sent, "t", Merging(processor), store_name="s", withdraws=True)
         refused = {("t", b"gone"): ("write_rejected", "too bad")}
-        self.begin(FlushCycle(5, Prepared(refused=refused), WriteCounts()))
+        self.begin(FlushCycle(5, WriteCounts(), refused))
         self.split_start(0)
 
     def taken(self) -> list[Mutation]:

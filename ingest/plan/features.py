@@ -1,0 +1,95 @@
+"""The features of the tables of a pipeline, planned on the driver and used in the tasks."""
+
+from collections.abc import Callable, Collection, Mapping
+from functools import cache
+from typing import Any
+
+from ingest.api.table_feature import FeaturePlan, TableFeature, WriterPlace, planned_of
+from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
+from ingest.catalog import Catalog
+from ingest.config.model import Configuration, Pipeline
+from ingest.plan.creating import create
+from ingest.plugins.loader import class_at
+from sinks import BUILTIN_FEATURES
+
+
+@cache
+def table_features() -> tuple[TableFeature, ...]:
+    """All features, in the order in which an event passes their writers."""
+    return tuple(class_at(path)() for path in BUILTIN_FEATURES)
+
+
+def features_of(
+    configuration: Configuration, pipeline: Pipeline, catalog: Catalog, only: Collection[str] | None = None
+) -> FeaturePlan:
+    """
+    The features of the tables that a pipeline writes, or that its events may name.
+
+    Args:
+        configuration: declares the tables.
+        pipeline: of the configuration.
+        catalog: of the configuration.
+        only: names of the features; None for all.
+
+    Raises:
+        CatalogError: a component of a feature cannot be imported.
+    """
+    plan: dict[str, dict[str, dict[str, Any]]] = {}
+    for table in configuration.tables.values():
+        is_named = (table.store, table.name) in pipeline.targets
+        if not is_named and (table.store, None) not in pipeline.targets:
+            continue
+        for feature in table_features():
+            if only is None or feature.name in only:
+                planned = feature.planned(table, catalog, is_named=is_named)
+                if planned is not None:
+                    plan.setdefault(table.store, {}).setdefault(table.name, {})[feature.name] = planned
+    return plan
+
+
+def of_feature(plan: FeaturePlan, feature: str) -> dict[str, dict[str, Any]]:
+    """Store -> table -> what is planned of one feature, for the stores with such tables."""
+    found = {store: planned_of(tables, feature) for store, tables in plan.items()}
+    return {store: tables for store, tables in found.items() if tables}
+
+
+def table_writers(
+    last: TableWriter,
+    store_name: str,
+    tables: Mapping[str, Mapping[str, Any]],
+    *,
+    reader: RowReader,
+    withdraws: bool,
+    max_put_bytes: int | None = None,
+    is_used: Callable[[TableFeature], bool] = lambda _feature: True,
+) -> dict[str, FirstWriter]:
+    """
+    The first writers of the tables with features, in a task.
+
+    Args:
+        last: the last writer of all tables.
+        store_name: for messages.
+        tables: name of a table -> feature -> what is planned of it.
+        reader: as in `WriterPlace`.
+        withdraws: as in `WriterPlace`.
+        max_put_bytes: as in `WriterPlace`.
+        is_used: whether the writers of a feature are used.
+    """
+    writers: dict[str, FirstWriter] = {}
+    for table, features in tables.items():
+        place = WriterPlace(store_name, table, features.keys(), reader, withdraws, max_put_bytes, create)
+        for feature in reversed(table_features()):
+            if feature.name in features and is_used(feature):
+                writer = feature.writer(writers.get(table, last), features[feature.name], place)
+                if writer is not None:
+                    writers[table] = writer
+    return writers
+
+
+def connection(target: Any, tables: Mapping[str, Mapping[str, Any]]) -> Any:
+    """A connection of a task or a probe, with what the features of the store's tables put around it."""
+    for feature in table_features():
+        planned = planned_of(tables, feature.name)
+        if planned:
+            target = feature.connection(target, planned)
+    return target

@@ -1,0 +1,35 @@
+"""A change feed as a feature of a table."""
+
+from typing import Any
+
+from ingest.api import FeedSpec
+from ingest.api.feeds import FEED
+from ingest.api.table_feature import Locator, TableFeature, WriterPlace
+from ingest.api.table_writer import FirstWriter, TableWriter
+from sinks.feed.feed_writer import FeedWriter
+
+
+class Feed(TableFeature):
+    """The changes of each split become rows of the feed, durable before the rows that they describe."""
+
+    name = FEED
+    needs_ranks = True
+    is_in_dry_runs = False
+
+    def planned(self, table: Any, locator: Locator, *, is_named: bool) -> FeedSpec | None:  # noqa: ARG002
+        """The feed as declared."""
+        feed: FeedSpec | None = table.spec().feed if is_named else None
+        return feed
+
+    def writer(self, next_writer: TableWriter, planned: FeedSpec, place: WriterPlace) -> FirstWriter:
+        """Writes the changes, then the rows."""
+        return FeedWriter(
+            next_writer,
+            place.table,
+            planned,
+            store_name=place.store,
+            reader=place.reader,
+            withdraws=place.withdraws,
+            is_updated="updates" in place.features,
+            max_put_bytes=place.max_put_bytes,
+        )
