@@ -50,9 +50,9 @@ class _RecordingSink(StoreSink):
     """Reports each mutation that it accepts, before mutations are combined."""
 
     def __init__(self, on_mutation: OnMutation, store: MemoryStore, *parts: Any, **options: Any) -> None:
-        super().__init__(*parts, **options)
         self._store = store
         self._on_mutation = on_mutation
+        super().__init__(*parts, **options)
 
     def adder(self) -> Callable[[str, Mutation], None]:
         """What also reports the mutation."""

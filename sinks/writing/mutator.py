@@ -70,6 +70,7 @@ class BufferedMutator(TableWriter):
         self._buffers = tuple(WriteBuffer(limit, max_rows=max_rows, mixed=mixed) for _ in self._senders)
         self._counts = WriteCounts()
         self._max_refused: int | None = None
+        self._is_divided = len(self._senders) > 1
         self._refused: dict[str, dict[bytes, Reason]] = {}
         self._refused_rows = 0
         self._changed: set[str] = set()
@@ -109,14 +110,23 @@ class BufferedMutator(TableWriter):
 
     def add(self, table: str, mutation: Mutation) -> None:
         """Buffer a mutation, and send what is full."""
-        number = crc32(mutation.row) % len(self._buffers)
-        full = self._buffers[number].add(table, mutation)
-        if full:
+        number = crc32(mutation.row) % len(self._buffers) if self._is_divided else 0
+        for chunk in self._buffers[number].add(table, mutation):
             try:
-                for chunk in full:
-                    self._senders[number].submit(chunk)
+                self._senders[number].submit(chunk)
             finally:
                 self._count()
+
+    def add_all(self, mutations: Iterable[tuple[str, Mutation]]) -> None:
+        """As `add` for each of them."""
+        buffers = self._buffers
+        for table, mutation in mutations:
+            number = crc32(mutation.row) % len(buffers)
+            for chunk in buffers[number].add(table, mutation):
+                try:
+                    self._senders[number].submit(chunk)
+                finally:
+                    self._count()
 
     def split_end(self) -> None:
         """

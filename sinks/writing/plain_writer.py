@@ -1,6 +1,6 @@
 """Writes the tables of a store whose rows are written as they are mapped: folded by row key, if that is needed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ingest.api import Mutation, Put
 from ingest.api.table_writer import FirstWriter, FlushCycle, Reason, RejectedRows, refused_error
@@ -27,6 +27,9 @@ class PlainWriter(FirstWriter):
         folds: whether rows are sent once; needed for deletes.
         max_put_bytes: as in `Fold`.
         folded_bytes: bound on the buffer, if there are no deletes.
+
+    Attributes:
+        deletes: whether there may be deletes.
     """
 
     def __init__(
@@ -42,7 +45,7 @@ class PlainWriter(FirstWriter):
         super().__init__(mutator)
         self._mutator = mutator
         self._store_name = store_name
-        self._deletes = deletes
+        self.deletes = deletes
         self._fold = Fold(max_put_bytes) if deletes or folds else None
         self._max_folded_bytes = folded_bytes
         self._folded_bytes = 0
@@ -65,22 +68,23 @@ class PlainWriter(FirstWriter):
     def check(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Every mutation can be added, unless its row was refused."""
 
+    def adder(self) -> Callable[[str, Mutation], None]:
+        """What adds a mutation in this flush cycle: the mutator itself, if nothing is folded and no row was refused."""
+        return self._mutator.add if self._fold is None and not self._known_refused else self.add
+
     def add(self, table: str, mutation: Mutation) -> None:
         """Fold a mutation; or write it, if earlier attempts found its row refused."""
         if self._known_refused and (table, mutation.row) in self._known_refused:
             self._add_refused(table, mutation)
-        elif self._fold is not None and self._deletes:
-            self._fold.add(table, mutation)
-        elif not isinstance(mutation, Put):
-            raise TypeError("the mapper returned a delete, but this writer was built for puts only")
         elif self._fold is None:
-            self._next.add(table, mutation)
+            self._mutator.add(table, mutation)
         else:
             self._fold.add(table, mutation)
+            if self.deletes:
+                return
             self._folded_bytes += size_of(mutation)
             if self._folded_bytes >= self._max_folded_bytes:
-                for each, folded in self._fold.drain():
-                    self._next.add(each, folded)
+                self._mutator.add_all(self._fold.drain())
                 # chunks have no order: values of this fold may not be sent after those of the next one
                 self._next.send()
                 self._folded_bytes = 0
@@ -88,8 +92,7 @@ class PlainWriter(FirstWriter):
     def flush(self) -> None:
         """Send what is folded, and return when it is durable or refused."""
         if self._fold is not None:
-            for table, folded in self._fold.drain():
-                self._next.add(table, folded)
+            self._mutator.add_all(self._fold.drain())
             self._cycle.counts.joined_puts += self._fold.take_joined()
         self._next.flush()
 
@@ -105,7 +108,7 @@ class PlainWriter(FirstWriter):
         With deletes the operations on a row are folded and cannot be sent separately: all its events fail.
         """
         reason: Reason | None = self._known_refused[table, mutation.row]
-        if isinstance(mutation, Put) and not self._deletes:
+        if isinstance(mutation, Put) and not self.deletes:
             reason = self._next.write_alone(table, mutation)
         if reason is not None:
             raise refused_error(self._store_name, table, reason)

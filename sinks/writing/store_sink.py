@@ -38,6 +38,8 @@ class StoreSink(TaskSink):
         record_bytes: counts what the events of each record write.
         families: of the store's tables. If the flush cycle needs missing ones, nothing more of it is sent, and the
             batch must run again once they exist.
+        deletes: whether there may be deletes.
+        add: adds a mutation, see `adder`; set by `begin`.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a store's way, each used once
@@ -64,6 +66,8 @@ class StoreSink(TaskSink):
         self._reader = reader
         self.families = families or KnownFamilies(mutator, clock)
         self.record_bytes = RecordBytes(max_record_bytes)
+        self.deletes = plain.deletes
+        self.add = self.adder()
         self.batch_time_ms = 0
         self._has_refused = False
         self._is_complete = True
@@ -91,11 +95,12 @@ class StoreSink(TaskSink):
         for writer in self._writers:
             writer.begin(cycle)
         self.families.begin(known.families, known.at_limit)
+        # decided once, not for each mutation
+        self.add = self.adder()
 
     def adder(self) -> Callable[[str, Mutation], None]:
-        """What adds a mutation to the first writer of its table; as `TableWriter.add`."""
-        # decided once, not for each mutation
-        return self._add if self._tables else self._plain.add
+        """What adds a mutation to the first writer of its table in this flush cycle; as `TableWriter.add`."""
+        return self._add if self._tables else self._plain.adder()
 
     def in_order(self, mutations: Sequence[tuple[str, Mutation]]) -> Sequence[tuple[str, Mutation]]:
         """

@@ -32,7 +32,6 @@ class Writer:
     def __init__(self, mapper: Mapper[Any], store: StoreSink) -> None:
         self._map = mapper.map
         self._store = store
-        self._add = store.adder()
         self._families = store.families
         self._valid_columns = store.families.valid_columns
         self._own = mapper.settings.own_families
@@ -68,16 +67,18 @@ class Writer:
         if self._families.needed:
             return None
         if len(mapped) == 1:
-            self._add(table, mutation)
+            store.add(table, mutation)
             return None
         if not mapped:
             raise TypeError(f"map returned {mapped!r}; to drop an event, return Skipped(reason)")
         for table, mutation in store.in_order(mapped):
-            self._add(table, mutation)
+            store.add(table, mutation)
         return None
 
     def _check_families(self, table: str, mutation: Mutation) -> str | None:
         """Check the families of a mutation; returns the reason if the event is dropped."""
+        if isinstance(mutation, Delete) and not self._store.deletes:
+            raise TypeError("the mapper returned a delete, but this sink was built for puts only")
         families = families_in(mutation)
         known = self._store.families.of(table, families)
         if known is None and not self._store.capabilities.creates_tables:

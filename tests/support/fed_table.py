@@ -96,7 +96,6 @@ class FedTable:
             reader=None if reader is None else SeparateReader(reader),
             staging=self._staging,
         )
-        self._add = self._sink.adder()
         self._attempts = count()
 
     def run(self, time_ms: int, splits: Splits, *, moves: bool = True) -> list[str]:
@@ -123,7 +122,7 @@ class FedTable:
         self._sink.split_start(rank)
         for mutation in mutations:
             try:
-                self._add(self.spec.name, mutation)
+                self._sink.add(self.spec.name, mutation)
             except MappingError as error:
                 failed.append(error.code)
         self._sink.split_end()

@@ -204,12 +204,11 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
         )
     table = plan.table.name
     with closing(store_sink(component, buffer_bytes=CALL_BYTES, deletes=False)) as sink:
-        add = sink.adder()
         sink.begin(_task_spec(plan), plan.prepared(), WriteCounts())
         for batch in batches:
             for put in plan.mapper.puts(batch, plan.time_ms):
                 _check(put, plan)
-                add(table, put)
+                sink.add(table, put)
         result = sink.flush().payload
     refused = StoreResult.unpacked(result).refused
     if refused:

@@ -403,7 +403,7 @@ class World:
                     sink.split_start(rank)
                     for row, value in split:
                         for table in tables:
-                            sink.adder()(table, Put(row, {b"c:n": b"%d" % value}, time_ms))
+                            sink.add(table, Put(row, {b"c:n": b"%d" % value}, time_ms))
                     sink.split_end()
             sink.flush()
 

@@ -156,7 +156,7 @@ def write(
         sink.split_start(rank)
         for mutation in mutations:
             try:
-                sink.adder()(table, mutation)
+                sink.add(table, mutation)
             except MappingError as error:
                 failed.append(error.code)
         sink.split_end()
@@ -259,7 +259,7 @@ def test_a_salted_table_has_shards_of_physical_keys_and_changes_of_logical_ones(
     sink.begin(spec_of(BATCH_MS), salted.packed(), WriteCounts())
     sink.split_start(0)
     for row in rows:
-        sink.adder()("salted", put(row))
+        sink.add("salted", put(row))
     sink.split_end()
     sink.flush()
 
@@ -356,7 +356,7 @@ def test_an_event_with_several_rows_changes_none_of_them_if_one_is_refused(store
 def test_a_feed_without_the_ranks_of_splits_is_not_written(store: Watched) -> None:
     sink = sink_of_feeds(store)
     sink.begin(spec_of(BATCH_MS), prepared().packed(), WriteCounts())
-    sink.adder()("t", put(b"a"))
+    sink.add("t", put(b"a"))
     with pytest.raises(LifecycleError, match="ranks"):
         sink.split_end()
 
@@ -439,7 +439,7 @@ def test_a_table_with_a_feed_is_not_written_without_it(store: Watched) -> None:
     assert store.set_property("t", FEED, None, "any")
     sink = fed([DirectSender(store)], "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False)
     sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
-    sink.adder()("t", put(b"a"))
+    sink.add("t", put(b"a"))
     with pytest.raises(StoreRefusedError, match='table "t" has a change feed') as caught:
         sink.flush()
 

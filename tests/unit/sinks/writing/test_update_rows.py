@@ -92,7 +92,7 @@ def run(
         sink.split_start(rank)
         for put in puts:
             try:
-                sink.adder()("t", put)
+                sink.add("t", put)
             except MappingError as error:
                 failed.append(error.code)
         sink.split_end()
@@ -170,7 +170,7 @@ def test_an_event_cannot_delete_updates(store: Refusing) -> None:
     sink = sink_of_updates(store)
     sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
     with pytest.raises(MappingError, match="cannot delete") as caught:
-        sink.adder()("t", Delete(b"a", BATCH_MS))
+        sink.add("t", Delete(b"a", BATCH_MS))
     assert caught.value.code == "delete_of_updates"
 
 
@@ -190,7 +190,7 @@ def test_all_events_of_a_rejected_row_fail_and_no_split_keeps_a_part_of_them(sto
 def test_updates_without_the_ranks_of_splits_are_not_written(store: Refusing) -> None:
     sink = sink_of_updates(store)
     sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
-    sink.adder()("t", hit(b"a"))
+    sink.add("t", hit(b"a"))
     with pytest.raises(LifecycleError, match="ranks"):
         sink.split_end()
 
@@ -199,7 +199,7 @@ def test_an_abandoned_split_leaves_nothing_to_the_next_flush_cycle(store: Refusi
     sink = sink_of_updates(store)
     sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
     sink.split_start(0)
-    sink.adder()("t", hit(b"a"))
+    sink.add("t", hit(b"a"))
     write(sink, {0: [hit(b"b")]})
     assert set(stored(store)) == {(b"b", 0)}
 

@@ -118,7 +118,7 @@ class Replays:
                     declared = {"counts": RowFormat.recorded(store, "counts")}
                     sink.begin(spec_of(time_ms), Prepared(declared=declared).packed(), WriteCounts())
                     sink.split_start(0)
-                    sink.adder()("counts", Put(b"row", {b"c:n": b"7"}, time_ms))
+                    sink.add("counts", Put(b"row", {b"c:n": b"7"}, time_ms))
                     sink.split_end()
                     sink.flush()
 
