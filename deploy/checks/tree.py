@@ -1,5 +1,5 @@
 """
-Checks that no linter has: links in Markdown files, the glossary, the length of product files, the layout of the tests.
+Checks that no linter has: links in Markdown files, the glossary, the layout of the tests.
 
     python deploy/checks/tree.py
 
@@ -13,10 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-TOO_MANY_LINES = 400  # a longer file of the product can no longer be read in one go
 MAX_TERMS = 45  # of the glossary; more would not be read
 GLOSSARY = "docs/architecture.md"
-PRODUCT = ("ingest/", "decorators/", "sinks/", "deploy/")
 MIRRORED = ("ingest", "decorators", "sinks")  # packages whose unit tests are in folders of the same names
 
 _FENCE = re.compile(r"^(```|~~~).*?^\1[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -38,7 +36,7 @@ def main() -> int:
         text=True,
     )
     names = [name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
-    checks = (broken_links, glossary, length, layout)
+    checks = (broken_links, glossary, layout)
     findings = [finding for name in names for check in checks for finding in check(name)]
     for finding in findings:
         print(finding, file=sys.stderr)
@@ -94,14 +92,6 @@ def glossary(name: str) -> Iterator[str]:
             yield f"{name}:1: {len(terms)} terms in the glossary; explain some where they are used, at most {MAX_TERMS}"
         if terms != sorted(terms):
             yield f"{name}:1: the glossary is not sorted"
-
-
-def length(name: str) -> Iterator[str]:
-    """A finding if a Python file of the product is too long."""
-    if name.endswith(".py") and name.startswith(PRODUCT):
-        count = (ROOT / name).read_bytes().count(b"\n")
-        if count >= TOO_MANY_LINES:
-            yield f"{name}:{count}: {TOO_MANY_LINES} lines or more; split it by responsibility"
 
 
 def layout(name: str) -> Iterator[str]:
