@@ -167,7 +167,8 @@ class FeedWriter(FirstWriter):
     def flush(self) -> None:
         """Send the rest, and return when it is durable or refused."""
         self._close_group()
-        self._complete_group()
+        if self._sent or self._withdrawn:
+            self._complete_group()
         if self._withdrawn:
             # after the deletes of the update rows that they describe
             for delete in self._withdrawn.values():
@@ -205,7 +206,8 @@ class FeedWriter(FirstWriter):
         """Make the feed rows of the group durable, and send its rows."""
         if not self._group:
             return
-        self._complete_group()
+        if self._sent:
+            self._complete_group()
         group, self._group, self._group_bytes = self._group, {}, 0
         for change, value in self._values(list(group.values())):
             if len(value) > MAX_CHANGE_BYTES:
@@ -226,8 +228,6 @@ class FeedWriter(FirstWriter):
 
     def _complete_group(self) -> None:
         """Wait for the rows that were sent, so that those that the store refused are known by their changes."""
-        if not self._sent:
-            return
         self._next.flush()
         for row, why in self._next.take_refused(self._table).items():
             change = self._sent.get(row)

@@ -116,9 +116,9 @@ def fed(*parts: Any, **options: Any) -> FedSink:
     return cast("FedSink", sink)
 
 
-def sink_of_feeds(store: MemoryStore, *, before: bool = False) -> FedSink:
+def sink_of_feeds(store: MemoryStore, *, before: bool = False, senders: int = 1) -> FedSink:
     return fed(
-        [DirectSender(store)],
+        [DirectSender(store) for _ in range(senders)],
         "s",
         capabilities=Capabilities(written_by_driver=False, creates_families=True, creates_tables=True),
         buffer_bytes=1 << 20,
@@ -317,6 +317,19 @@ def test_a_rejected_update_row_withdraws_the_changes_of_all_splits(store: Watche
     assert len(write(sink, splits, table="u", refused=sink.refused)) == 2
     assert [change.row for _, change in changes(store, "u")] == [b"b"]
     assert scanned(replica(store, "u"), "u") == scanned(store, "u")
+
+
+def test_update_rows_are_withdrawn_before_the_changes_that_describe_them(store: Watched) -> None:
+    """Also if nothing else is written: a crash in between leaves no update row without its change."""
+    declare(store, "u", updates=SUMS)
+    sink = sink_of_feeds(store, senders=2)
+    rows = [b"%d" % number for number in range(8)]
+    splits: dict[int, list[Mutation]] = {0: [put(row, b"1") for row in rows]}
+    write(sink, splits, table="u")
+    store.calls.clear()
+    write(sink, splits, table="u", refused={("u", row): ("write_rejected", "no") for row in rows})
+    assert [table for table, _ in store.calls] == ["u", "u", "u_feed", "u_feed"]
+    assert (scanned(store, "u"), scanned(store, "u_feed")) == ([], [])
 
 
 def test_an_event_that_is_too_large_for_a_change_fails(store: Watched) -> None:
