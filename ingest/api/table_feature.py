@@ -9,7 +9,7 @@ connections of the store; the driver wraps the committer.
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -67,27 +67,17 @@ class PreparedFeatures(NamedTuple):
     times_ms: tuple[int, ...] = ()
 
 
-class StoreFeatures(Protocol):
-    """The half on the driver of the features of one store's tables."""
+class StoreFeatures:
+    """The half on the driver of the features of one store's tables; of tables without features as it is."""
 
-    def prepare(self, batch_time_ms: int) -> PreparedFeatures:
+    def prepare(self, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - for features with a message
         """
         Prepare an attempt at a micro-batch; the same in every attempt.
 
         Raises:
             IngestError: RETRY if the store is unavailable, STOP if a feature cannot be used.
         """
-
-
-@dataclass(frozen=True, slots=True)
-class NoFeatures:
-    """Of tables without features."""
-
-    none: PreparedFeatures = field(default_factory=PreparedFeatures)
-
-    def prepare(self, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - always the same
-        """Nothing."""
-        return self.none
+        return PreparedFeatures()
 
 
 class TableFeature(ABC):

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ingest.api import Committer, StoreSettings, TableSpec
-from ingest.api.table_feature import NoFeatures, planned_of
+from ingest.api.table_feature import StoreFeatures, planned_of
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.features import connection, table_features
@@ -45,7 +45,7 @@ def committers_of(
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
-        prepared = NoFeatures() if feeds is None else feeds.of_store(name)
+        prepared = StoreFeatures() if feeds is None else feeds.of_store(name)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)

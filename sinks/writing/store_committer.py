@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec, UpdatesDifferError
-from ingest.api.table_feature import NoFeatures, PreparedFeatures, StoreFeatures
+from ingest.api.table_feature import PreparedFeatures, StoreFeatures
 from ingest.api.table_writer import RejectedRows
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged
@@ -20,7 +20,7 @@ from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import Sender
 from sinks.writing.target import Target
 
-NO_FEATURES = NoFeatures()
+NO_FEATURES = StoreFeatures()
 CHECK_S = 10.0
 """Time-out of a call that checks a table at the start."""
 

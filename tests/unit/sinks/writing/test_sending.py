@@ -21,7 +21,7 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
-from ingest.api.table_feature import NoFeatures, PreparedFeatures
+from ingest.api.table_feature import PreparedFeatures, StoreFeatures
 from ingest.retry import Retry
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
@@ -439,7 +439,7 @@ class TestRefusedTimes:
             self.sent(store, 900, 900, 5_000, 2_000, changes_ms=[950, 5_000])
 
     def test_of_replayed_changes_fail_the_probe(self, store: LateClock) -> None:
-        class Chosen(NoFeatures):
+        class Chosen(StoreFeatures):
             def prepare(self, batch_time_ms: int) -> PreparedFeatures:
                 return PreparedFeatures(times_ms=(5_000,))
 
