@@ -1,7 +1,7 @@
 """Messages between driver and tasks about a store."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Self
 
 import msgpack
@@ -40,11 +40,12 @@ class Prepared:
 
     def packed(self) -> bytes:
         """As bytes for `unpacked`."""
-        families = {table: sorted(names) for table, names in self.families.items()}
-        refused, declared = _flat(self.refused), dict(self.declared)
-        features = {table: dict(messages) for table, messages in self.features.items()}
-        formats, at_limit = dict(self.formats), sorted(self.at_limit)
-        content = (self.folder, families, formats, at_limit, refused, declared, features, self.times_ms)
+        content = {each.name: getattr(self, each.name) for each in fields(self)} | {
+            "families": {table: sorted(names) for table, names in self.families.items()},
+            "at_limit": sorted(self.at_limit),
+            "refused": _flat(self.refused),
+            "features": {table: dict(messages) for table, messages in self.features.items()},
+        }
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed
 
@@ -53,14 +54,20 @@ class Prepared:
         """The message from its bytes; the default for b""."""
         if not message:
             return cls()
-        folder, families, formats, at_limit, refused, declared, features, times_ms = msgpack.unpackb(message)
-        known = {table: frozenset(names) for table, names in families.items()}
-        files = {
-            table: FileFormat(content[0], RowFormat(*content[1]), content[2]) for table, content in formats.items()
-        }
-        row_formats = {table: RowFormat(*content) for table, content in declared.items()}
-        rejected = _refused(refused)
-        return cls(folder, known, files, frozenset(at_limit), rejected, row_formats, features, tuple(times_ms))
+        content = msgpack.unpackb(message)
+        return cls(
+            folder=content["folder"],
+            families={table: frozenset(names) for table, names in content["families"].items()},
+            formats={
+                table: FileFormat(compression, RowFormat(*rows), has_feed)
+                for table, (compression, rows, has_feed) in content["formats"].items()
+            },
+            at_limit=frozenset(content["at_limit"]),
+            refused=_refused(content["refused"]),
+            declared={table: RowFormat(*rows) for table, rows in content["declared"].items()},
+            features=content["features"],
+            times_ms=tuple(content["times_ms"]),
+        )
 
 
 @dataclass(frozen=True, slots=True)
