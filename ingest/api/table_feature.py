@@ -86,18 +86,19 @@ class TableFeature(ABC):
     name: ClassVar[str]
     needs_ranks: ClassVar[bool] = False
     """Whether its writer needs the ranks of the splits."""
+    only_named: ClassVar[bool] = False
+    """Whether only a sink that names the table can write it; else also one whose events name it."""
     is_in_dry_runs: ClassVar[bool] = True
     """Whether `explain` and `test` show what its writer writes; they show the rows of the table itself alone."""
 
     @abstractmethod
-    def planned(self, table: Any, locator: Locator, *, is_named: bool) -> Any:
+    def planned(self, table: Any, locator: Locator) -> Any:
         """
         What the tasks of a pipeline need to know of a table, as data; None if the table lacks the feature.
 
         Args:
             table: `ingest.config.model.Table`, as declared.
             locator: of the configuration.
-            is_named: whether a sink of the pipeline names the table; else the events may.
 
         Raises:
             CatalogError: a component cannot be imported.

@@ -161,10 +161,17 @@ class FirstWriter(TableWriter):
     def is_refused(self, table: str, row: bytes) -> bool:
         """Whether an earlier attempt found a row, or its change in this split, refused."""
 
+    def withdraw(self, row: bytes) -> None:
+        """
+        An event that changes a row fails, because another row of it was refused by an earlier attempt.
+
+        What that attempt has written of the event is deleted, if no other event of the split writes it.
+        """
+
     @abstractmethod
     def refused(self) -> RejectedRows:
         """
-        The rows that the store has refused in this flush cycle; called after `flush`.
+        All rows that the store has refused in this flush cycle; called after `flush`, which may have been left out.
 
         The micro-batch must run again with them in `FlushCycle.refused`, to find their events.
         """

@@ -40,8 +40,8 @@ def features_of(
         if not is_named and (table.store, None) not in pipeline.targets:
             continue
         for feature in table_features():
-            if only is None or feature.name in only:
-                planned = feature.planned(table, catalog, is_named=is_named)
+            if (only is None or feature.name in only) and (is_named or not feature.only_named):
+                planned = feature.planned(table, catalog)
                 if planned is not None:
                     plan.setdefault(table.store, {}).setdefault(table.name, {})[feature.name] = planned
     return plan

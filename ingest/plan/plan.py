@@ -107,7 +107,7 @@ def _of_tables(
     features: FeaturePlan, tables: Collection[str | None], stores: Collection[str | None]
 ) -> dict[str, dict[str, dict[str, Any]]]:
     """Those features that sinks with these tables in these stores use; None among the tables if events name some."""
-    not_named = {feature.name for feature in table_features() if not feature.needs_ranks} if None in tables else set()
+    not_named = {feature.name for feature in table_features() if not feature.only_named} if None in tables else set()
     found = {
         store: {
             table: {name: each for name, each in planned.items() if table in tables or name in not_named}

@@ -17,7 +17,7 @@ class Blobs(TableFeature):
 
     name = "blobs"
 
-    def planned(self, table: Any, locator: Locator, *, is_named: bool) -> LargeValues | None:  # noqa: ARG002
+    def planned(self, table: Any, locator: Locator) -> LargeValues | None:  # noqa: ARG002
         """Which values are moved; None if no value is, as without `threshold`."""
         blobs = table.options.blobs
         if blobs is None or blobs.threshold is None:

@@ -48,7 +48,7 @@ class BlobMovingStore(TargetLayer):
         Raises:
             BlobsDifferError: blobs were stored with other options.
         """
-        self._target.open()
+        self.target.open()
         try:
             self._blobs.check()
         except BaseException:
@@ -58,7 +58,7 @@ class BlobMovingStore(TargetLayer):
     def close(self) -> None:
         """As `Store.close`."""
         self._blobs.clear()
-        self._target.close()
+        self.target.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
@@ -70,10 +70,10 @@ class BlobMovingStore(TargetLayer):
         """
         rule = self._tables.get(table)
         if rule is None:
-            self._target.apply(table, mutations)
+            self.target.apply(table, mutations)
             return
         begun_ms = self._clock_ms()
-        self._target.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
+        self.target.apply(table, with_pointers(mutations, rule.threshold, partial(self._move, table)))
         # a sweep, with any `sweep_after`, may have dropped the references before the pointers arrived: it finds the
         # pointers from now on
         if self._clock_ms() - begun_ms >= PIN_AGAIN_MS:

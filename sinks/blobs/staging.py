@@ -90,7 +90,7 @@ class BlobStagingWriter(TargetLayer):
         def stage(row: bytes, column: bytes, value: bytes) -> Pointer:
             return Pointer(staged.add(table, value, cell_reference(row, column)), len(value))
 
-        self._target.apply(table, mutations if rule is None else with_pointers(mutations, rule.threshold, stage))
+        self.target.apply(table, mutations if rule is None else with_pointers(mutations, rule.threshold, stage))
 
 
 class BlobCommitter(Committer):

@@ -14,11 +14,12 @@ class Feed(TableFeature):
 
     name = FEED
     needs_ranks = True
+    only_named = True
     is_in_dry_runs = False
 
-    def planned(self, table: Any, locator: Locator, *, is_named: bool) -> FeedSpec | None:  # noqa: ARG002
+    def planned(self, table: Any, locator: Locator) -> FeedSpec | None:  # noqa: ARG002
         """The feed as declared."""
-        feed: FeedSpec | None = table.spec().feed if is_named else None
+        feed: FeedSpec | None = table.spec().feed
         return feed
 
     def writer(self, next_writer: TableWriter, planned: FeedSpec, place: WriterPlace) -> FirstWriter:

@@ -116,6 +116,11 @@ class FeedWriter(FirstWriter):
         self._fold.clear()
         self._updates.clear()
 
+    def withdraw(self, row: bytes) -> None:
+        """Delete the change of a refused row; a row that was written keeps its change."""
+        if self._withdraws and self.is_refused(self._table, row):
+            self._delete_change(self._key(row))
+
     def is_refused(self, table: str, row: bytes) -> bool:
         """Whether an earlier attempt found the change of the row in this split refused."""
         return bool(self._known_refused) and table == self._table and self._key(row) in self._known_refused
@@ -130,14 +135,13 @@ class FeedWriter(FirstWriter):
         if self._is_updated:
             row = logical_of(mutation.row)
             if isinstance(mutation, Delete):
-                self._withdraw(self._key(row))
+                self._delete_change(self._key(row))
                 self._next.add(table, mutation)
             else:
                 self._updates.append(FeedRow(row, self._key(row), [mutation], is_update=True))
             return
         if self._known_refused and (key := self._key(mutation.row)) in self._known_refused:
-            if self._withdraws:
-                self._withdraw(key)
+            self.withdraw(mutation.row)
             raise refused_error(self._store_name, table, self._known_refused[key])
         check_change(table, mutation)
         self._fold.add(table, mutation)
@@ -178,11 +182,16 @@ class FeedWriter(FirstWriter):
 
     def take_refused(self, table: str) -> dict[bytes, Reason]:
         """The refused update rows."""
+        if table != self._table:
+            return self._next.take_refused(table)
+        self._note_refused()
         refused, self._refused_updates = self._refused_updates, {}
-        return refused if table == self._table else self._next.take_refused(table)
+        return refused
 
     def refused(self) -> RejectedRows:
         """The refused changes, by the keys of their feed rows: a row is refused for one split alone."""
+        self._note_refused()
+        self._refused |= self._next.take_refused(self._feed)  # deletes of changes that are withdrawn
         return {(self._feed, key): why for key, why in self._refused.items()}
 
     def _key(self, row: bytes) -> bytes:
@@ -198,7 +207,7 @@ class FeedWriter(FirstWriter):
             raise LifecycleError(f'the change feed of table "{self._table}" is not open at the time of its micro-batch')
         return self._batch
 
-    def _withdraw(self, key: bytes) -> None:
+    def _delete_change(self, key: bytes) -> None:
         """Delete a feed row of this split at the end, which an earlier attempt may have written."""
         self._withdrawn[key] = Delete(key, self._open_batch().time_ms)
 
@@ -229,13 +238,17 @@ class FeedWriter(FirstWriter):
     def _complete_group(self) -> None:
         """Wait for the rows that were sent, so that those that the store refused are known by their changes."""
         self._next.flush()
+        self._note_refused()
+        self._sent = {}
+
+    def _note_refused(self) -> None:
+        """Note which changes the refused rows are of, as far as they were sent."""
         for row, why in self._next.take_refused(self._table).items():
             change = self._sent.get(row)
             if change is None:  # the delete of an update row that is withdrawn
                 self._refused_updates[row] = why
             else:
                 self._refuse(change, why)
-        self._sent = {}
 
     def _refuse(self, change: FeedRow, why: Reason) -> None:
         if change.is_update:

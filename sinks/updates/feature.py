@@ -15,10 +15,11 @@ class Updates(TableFeature):
 
     name = "updates"
     needs_ranks = True
+    only_named = True
 
-    def planned(self, table: Any, locator: Locator, *, is_named: bool) -> Any:
+    def planned(self, table: Any, locator: Locator) -> Any:
         """`ingest.config.model.TableUpdates`, with the location of the processor."""
-        updates = table.updates if is_named else None
+        updates = table.updates
         if updates is None:
             return None
         locator.load("processors", updates.processor.kind)

@@ -70,6 +70,11 @@ class UpdateWriter(FirstWriter):
         self._rank = rank
         self._clear()
 
+    def withdraw(self, row: bytes) -> None:
+        """Delete the update row of this split, unless other events write it: it may have the values of the event."""
+        if self._withdraws:
+            self._withdrawn.add(row)
+
     def is_refused(self, table: str, row: bytes) -> bool:
         """Whether an earlier attempt found an update row of a row refused."""
         return table == self._table and row in self._known_refused
@@ -91,9 +96,8 @@ class UpdateWriter(FirstWriter):
             raise DeleteOfUpdatesError(f'table "{table}" has deferred updates, which an event cannot delete')
         row = mutation.row
         if row in self._known_refused:
-            if self._withdraws:
-                # an earlier attempt may have written the update rows of other splits
-                self._withdrawn.add(row)
+            # an earlier attempt may have written the update rows of other splits
+            self.withdraw(row)
             raise refused_error(self._store_name, table, self._known_refused[row])
         self._next.check(table, [mutation])
         updates = self._updates(mutation)
@@ -124,7 +128,7 @@ class UpdateWriter(FirstWriter):
         for row, columns in self._rows.items():
             key, durability = UpdateKey(row, update_id).encoded(), self._durability or Durability.SYNC
             self._next.add(self._table, Put(key, columns, self._batch_time_ms, durability))
-        for row in sorted(self._withdrawn):
+        for row in sorted(self._withdrawn - self._rows.keys()):
             self._next.add(self._table, Delete(UpdateKey(row, update_id).encoded(), self._batch_time_ms))
         self._clear()
         self._next.split_end()

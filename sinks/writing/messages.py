@@ -45,6 +45,8 @@ class Prepared:
             "at_limit": sorted(self.at_limit),
             "refused": _flat(self.refused),
             "features": {table: dict(messages) for table, messages in self.features.items()},
+            "declared": dict(self.declared),
+            "formats": dict(self.formats),
         }
         packed: bytes = msgpack.packb(content, unicode_errors="backslashreplace")
         return packed

@@ -72,7 +72,7 @@ class BufferedMutator(TableWriter):
         self._max_refused: int | None = None
         self._is_divided = len(self._senders) > 1
         self._refused: dict[str, dict[bytes, Reason]] = {}
-        self._refused_rows = 0
+        self._places: set[tuple[str, bytes]] = set()  # of refused rows, which count towards the error budget
         self._changed: set[str] = set()
         self._being_read: str | None = None
 
@@ -91,7 +91,7 @@ class BufferedMutator(TableWriter):
         self._counts = counts
         self._max_refused = spec.max_failures
         self._refused = {}
-        self._refused_rows = 0
+        self._places.clear()
         self._changed = set()
         for buffer in self._buffers:
             buffer.clear()
@@ -173,6 +173,7 @@ class BufferedMutator(TableWriter):
             sender.wait()
         finally:
             self._count()
+        self._places.discard((table, put.row))  # its event fails, and counts itself
         return self._refused.get(table, {}).pop(put.row, None)
 
     def take_refused(self, table: str) -> dict[bytes, Reason]:
@@ -205,7 +206,10 @@ class BufferedMutator(TableWriter):
             StoreError: the store does not answer.
         """
         self._being_read = table
-        families = self._senders[0].call(lambda store: store.families(table))
+        try:
+            families = self._senders[0].call(lambda store: store.families(table))
+        finally:
+            self._count()
         self._being_read = None
         return families
 
@@ -244,10 +248,10 @@ class BufferedMutator(TableWriter):
         if isinstance(error, UnknownFamilyError):
             self._changed.add(table)
         self._refused.setdefault(table, {})[mutation.row] = error.code, str(error)
-        self._refused_rows += 1
-        if self._max_refused is not None and self._refused_rows > self._max_refused:
+        self._places.add((table, mutation.row))
+        if self._max_refused is not None and len(self._places) > self._max_refused:
             raise ErrorBudgetSpentError(
-                f'store "{self._store_name}" refused {self._refused_rows} rows of one task, the last of table '
+                f'store "{self._store_name}" refused {len(self._places)} rows of one task, the last of table '
                 f'"{table}": {error}; the batch is not acknowledged',
                 hint="correct the table or the pipeline, or raise error_budget: {share: …}",
             )

@@ -97,7 +97,7 @@ class PlainWriter(FirstWriter):
         self._next.flush()
 
     def refused(self) -> RejectedRows:
-        """The rows that the store has refused, but those that other writers have taken."""
+        """The rows that the store has refused; called last, since all other writers have taken theirs."""
         return self._mutator.take_all_refused()
 
     def _add_refused(self, table: str, mutation: Mutation) -> None:

@@ -112,11 +112,13 @@ class InFlight:
     Attributes:
         since_s: when the call began, by the clock of the sender; None if there is none.
         is_abandoned: no further call of the chunk is made.
+        after: the error after which the call is repeated; None if it is the first one.
     """
 
     def __init__(self) -> None:
         self.since_s: float | None = None
         self.is_abandoned = False
+        self.after: Exception | None = None
 
     def continues(self) -> bool:
         """Whether further calls are made."""
@@ -199,26 +201,36 @@ class RetryingStore:
             refused = bisection.refused()
             stored = True
         finally:
-            refused_puts = [one.mutation for one in refused if isinstance(one.mutation, Put)]
-            self._results.append(
-                CallResult(
-                    table=chunk.table,
-                    rows_sent=tally.rows_sent,
-                    cells=chunk.cells - sum(len(put.columns) for put in refused_puts),
-                    size_bytes=chunk.size_bytes - sum(map(size_of, refused_puts)),
-                    retries=tally.attempts - tally.calls,
-                    busy=tally.busy,
-                    seconds=self._clock() - started,
-                    stored=stored,
-                    refused=refused,
-                    busy_waits=tally.busy_waits,
-                    counted=self._store.take_counted(),
-                )
+            self._add_result(chunk, tally, started, stored=stored, refused=refused)
+
+    def _add_result(
+        self, chunk: Chunk, tally: _Tally, started: float, *, stored: bool, refused: Sequence[Refusal] = ()
+    ) -> None:
+        refused_puts = [one.mutation for one in refused if isinstance(one.mutation, Put)]
+        self._results.append(
+            CallResult(
+                table=chunk.table,
+                rows_sent=tally.rows_sent,
+                cells=chunk.cells - sum(len(put.columns) for put in refused_puts),
+                size_bytes=chunk.size_bytes - sum(map(size_of, refused_puts)),
+                retries=tally.attempts - tally.calls,
+                busy=tally.busy,
+                seconds=self._clock() - started,
+                stored=stored,
+                refused=refused,
+                busy_waits=tally.busy_waits,
+                counted=self._store.take_counted(),
             )
+        )
 
     def call(self, request: Callable[[Target], T]) -> T:
         """The result of an idempotent call of the store, with retries; raises as the request, at the last attempt."""
-        return self._repeat(_Tally(), 0, request, self._store)
+        tally, started = _Tally(), self._clock()
+        try:
+            return self._repeat(tally, 0, request, self._store)
+        finally:
+            if tally.busy:  # the pipeline writes less
+                self._add_result(Chunk(""), tally, started, stored=False)
 
     def close(self) -> None:
         """Close the store; the next call opens it again."""
@@ -249,6 +261,7 @@ class RetryingStore:
             for attempt in self._retry.repeating(should_continue=self._in_flight.continues):
                 if isinstance(attempt.after, StoreBusyError):
                     tally.busy_waits.append(BusyWait(attempt.after.code, attempt.waited_s))
+                self._in_flight.after = attempt.after
                 tally.attempts += 1
                 tally.rows_sent += rows
                 with attempt:
@@ -276,6 +289,7 @@ class RetryingStore:
                         tally.busy += len(waits)
                         tally.busy_waits.extend(waits)
         finally:
+            self._in_flight.after = None
             if self._in_flight.since_s is not None:
                 # a rejected chunk needs several calls; the time in flight is that of the current call
                 self._in_flight.since_s = self._clock()

@@ -6,6 +6,7 @@ from typing import Any, TypeVar, cast
 from ingest.api import Store, StoreUnavailableError
 from ingest.api.table_writer import RowReader
 from sinks.writing.sending import Sender
+from sinks.writing.target import innermost
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ class SenderReader(RowReader):
 
     def read(self, request: Callable[[Store[Any]], T]) -> T:
         """Call the store on the thread of its connection."""
-        return self._sender.call(lambda target: request(cast("Store[Any]", target)))
+        return self._sender.call(lambda target: request(cast("Store[Any]", innermost(target))))
 
     def close(self) -> None:
         """Do nothing: the connection belongs to its sender."""

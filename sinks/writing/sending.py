@@ -236,10 +236,19 @@ class ThreadSender(Sender):
             self._changed.wait(remaining)
 
     def _timed_out(self, seconds: float) -> StoreUnavailableError:
-        """Also reports how the previous call ended after its time-out, which is probably the reason."""
+        """
+        The error of a call that takes too long.
+
+        It has the probable reason: the error after which the call is repeated, or how the previous call ended after its
+        time-out.
+        """
         what = "a call" if self._chunk is None else f'a chunk of table "{self._chunk.table}"'
         text = f"{what} has been in flight for {seconds:.1f} s"
-        late = self._late_error
+        after, late = self._in_flight.after, self._late_error
+        if isinstance(after, StoreError):
+            return StoreUnavailableError(
+                f"{text}; it is repeated after: {after.message}", code=after.code, hint=after.hint
+            )
         if isinstance(late, StoreError):
             text = f"{text}; the previous call ended with: {late.message}"
             return StoreUnavailableError(text, code=late.code, hint=late.hint)

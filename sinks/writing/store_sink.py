@@ -72,11 +72,6 @@ class StoreSink(TaskSink):
         self._has_refused = False
         self._is_complete = True
 
-    @property
-    def has_splits(self) -> bool:
-        """Always: the end of a split ends a large staged file."""
-        return True
-
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
         """Start a flush cycle of all writers, and a staged file."""
         known = Prepared.unpacked(prepared)
@@ -116,6 +111,13 @@ class StoreSink(TaskSink):
             if own:
                 writer.check(table, own)
         return sorted(mutations, key=self._is_writable) if self._has_refused else mutations
+
+    def withdraw(self, mutations: Sequence[tuple[str, Mutation]]) -> None:
+        """Take back what an earlier attempt may have written of an event that fails, in tables that can do so."""
+        if self._has_refused:
+            for table, mutation in mutations:
+                if table in self._tables:
+                    self._tables[table].withdraw(mutation.row)
 
     def split_start(self, rank: int) -> None:
         """Start a split, whose updates and changes are written under its rank."""

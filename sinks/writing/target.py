@@ -35,45 +35,55 @@ class Target(Protocol):
         """As `Store.families`."""
 
 
+def innermost(target: Target) -> Target:
+    """The store or staging writer below all layers, which reads alone need."""
+    while isinstance(target, TargetLayer):
+        target = target.target
+    return target
+
+
 class TargetLayer(Target):
     """
     Around a target: does what the target does, and more for some calls.
 
     Args:
         target: not yet open.
+
+    Attributes:
+        target: the same.
     """
 
     def __init__(self, target: Target) -> None:
-        self._target = target
+        self.target = target
 
     def open(self) -> None:
         """As `Target.open`."""
-        self._target.open()
+        self.target.open()
 
     def close(self) -> None:
         """As `Target.close`."""
-        self._target.close()
+        self.target.close()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """As `Target.apply`."""
-        self._target.apply(table, mutations)
+        self.target.apply(table, mutations)
 
     def take_busy_waits(self) -> list[BusyWait]:
         """As `Target.take_busy_waits`."""
-        return self._target.take_busy_waits()
+        return self.target.take_busy_waits()
 
     def take_counted(self) -> Counter[tuple[str, str]]:
         """As `Target.take_counted`."""
-        return self._target.take_counted()
+        return self.target.take_counted()
 
     def region_starts(self, table: str) -> Sequence[bytes]:
         """As `Target.region_starts`."""
-        return self._target.region_starts(table)
+        return self.target.region_starts(table)
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """As `Target.record`."""
-        return self._target.record(table)
+        return self.target.record(table)
 
     def families(self, table: str) -> frozenset[bytes] | None:
         """As `Target.families`."""
-        return self._target.families(table)
+        return self.target.families(table)

@@ -71,8 +71,12 @@ class Writer:
             return None
         if not mapped:
             raise TypeError(f"map returned {mapped!r}; to drop an event, return Skipped(reason)")
-        for table, mutation in store.in_order(mapped):
-            store.add(table, mutation)
+        try:
+            for table, mutation in store.in_order(mapped):
+                store.add(table, mutation)
+        except MappingError:
+            store.withdraw(mapped)
+            raise
         return None
 
     def _check_families(self, table: str, mutation: Mutation) -> str | None:

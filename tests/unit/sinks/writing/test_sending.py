@@ -275,6 +275,17 @@ def test_next_time_out_reports_how_the_late_call_ended(threaded, store):
         submit_and_wait(threaded, "b")
 
 
+def test_time_out_of_a_call_that_is_repeated_has_the_reason(store):
+    store.errors = [StoreUnavailableError("gone", code="hbase_gone")]
+    sender = ThreadSender(store, retry=store_retry(attempts=3, sleep=lambda _seconds: store.gate.clear()))
+    sender.begin(0.2)
+    with pytest.raises(StoreUnavailableError, match="it is repeated after: gone") as caught:
+        submit_and_wait(sender, "a")
+    assert caught.value.code == "hbase_gone"
+    store.gate.set()
+    sender.close()
+
+
 def test_rows_of_a_late_call_count_as_sent(threaded, store):
     store.gate.clear()
     threaded.begin(0.01)
