@@ -112,15 +112,16 @@ class TableFeature(ABC):
         """The writer of a table, before the next one; None if the feature writes the rows as they are."""
         return None
 
-    def connection(self, connection: Any, planned: Mapping[str, Any]) -> Any:  # noqa: ARG002
+    def connection(self, target: Any, planned: Mapping[str, Any], staging: Any = None) -> Any:  # noqa: ARG002
         """
-        What tasks write to, around a connection.
+        What tasks write to.
 
         Args:
-            connection: `sinks.writing.retrying_store.Target`; a store, or a staging writer of a task.
+            target: `sinks.writing.target.Target`, around which the feature puts something.
             planned: name of a table -> as `planned`, for the tables of the store that have the feature.
+            staging: the `sinks.writing.staging.StagingWriter` below the target; None if tasks write to the store.
         """
-        return connection
+        return target
 
     def committer(
         self,

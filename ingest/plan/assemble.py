@@ -351,7 +351,7 @@ def store_sink(
     senders: list[Sender]
     if is_staged:
         staging = StagingWriter(target if isinstance(target, FileStore) else None)
-        senders = [DirectSender(connection(staging, features))]
+        senders = [DirectSender(connection(staging, features, staging))]
         reader = SeparateReader(type(target).reader(component.settings))
     else:
         senders = [

@@ -86,10 +86,10 @@ def table_writers(
     return writers
 
 
-def connection(target: Any, tables: Mapping[str, Mapping[str, Any]]) -> Any:
-    """A connection of a task or a probe, with what the features of the store's tables put around it."""
+def connection(target: Any, tables: Mapping[str, Mapping[str, Any]], staging: Any = None) -> Any:
+    """What a task or a probe writes to, with what the features of the store's tables put around it."""
     for feature in table_features():
         planned = planned_of(tables, feature.name)
         if planned:
-            target = feature.connection(target, planned)
+            target = feature.connection(target, planned, staging)
     return target

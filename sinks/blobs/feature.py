@@ -24,11 +24,13 @@ class Blobs(TableFeature):
             return None
         return LargeValues(blobs.prefix(table.name), options_of(blobs), blobs.threshold)
 
-    def connection(self, connection: Any, planned: Mapping[str, LargeValues]) -> Any:
+    def connection(
+        self, target: Any, planned: Mapping[str, LargeValues], staging: StagingWriter | None = None
+    ) -> BlobMovingStore | BlobStagingWriter:
         """Moves large values before a call, or stages them beside the file of the task."""
-        if isinstance(connection, StagingWriter):
-            return BlobStagingWriter(connection, planned)
-        return BlobMovingStore(connection, planned)
+        if staging is None:
+            return BlobMovingStore(target, planned)
+        return BlobStagingWriter(target, planned, staging)
 
     def committer(
         self,

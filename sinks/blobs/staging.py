@@ -24,7 +24,7 @@ from sinks.blobs.pointers import Pointer, cell_reference
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import StoreResult
 from sinks.writing.staging import StagingWriter
-from sinks.writing.target import TargetLayer
+from sinks.writing.target import Target, TargetLayer
 
 _REFERENCES = "references"
 
@@ -69,12 +69,13 @@ class BlobStagingWriter(TargetLayer):
     Stages the rows of a task with pointers in place of large values.
 
     Args:
-        staging: of the task; the large values are beside its file.
+        target: writes the rows to the file of the task.
         tables: name of a table -> which of its values are moved.
+        staging: of the task; the large values are beside its file.
     """
 
-    def __init__(self, staging: StagingWriter, tables: Mapping[str, LargeValues]) -> None:
-        super().__init__(staging)
+    def __init__(self, target: Target, tables: Mapping[str, LargeValues], staging: StagingWriter) -> None:
+        super().__init__(target)
         self._staging = staging
         self._tables = tables
         self._staged: StagedBlobs | None = None
