@@ -3,7 +3,8 @@ The `%{...}` expression language: templates, conditions and patterns, all compil
 
 - `Template`: text with tags. `%{name}` is a part of the event (body, host, hostname, key, nanos, offset, partition,
   priority, timestamp, topic) or an attribute; `%{'any name'}` is always the attribute; `%{lower(host)}` calls a
-  function; `%Y-%m-%d` writes the event's timestamp in the pipeline's zone; `%%` is a percent sign.
+  function, `%{a + 1}` is arithmetic; `%Y-%m-%d` writes the event's timestamp in the pipeline's zone; `%%` is a percent
+  sign.
 - `Condition`: `%{priority} == 'DEBUG' and not exists(user)`, with `< <= > >= != in matches contains
   starts_with ends_with` and parentheses.
 - `Pattern`: a regular expression on characters, or on bytes that are not UTF-8.
@@ -14,7 +15,8 @@ The first three and `ZoneName` can be types of fields in a component's settings.
 is empty. `grammar` defines the grammar, `parser` turns text into nodes, `compiler` turns nodes into closures.
 """
 
-from ingest.expressions.compiler import LintWarning
+from ingest.expressions.arithmetic import ARITHMETIC_EXAMPLES
+from ingest.expressions.compiled import LintWarning
 from ingest.expressions.condition import CONDITION_EXAMPLES, Condition, ConditionExample
 from ingest.expressions.dates import DATE_DOCS, date_format, zone_of
 from ingest.expressions.functions import FUNCTIONS, Function, FunctionExample, Parameter
@@ -26,6 +28,7 @@ from ingest.expressions.pattern import Pattern
 from ingest.expressions.template import Template
 
 __all__ = [
+    "ARITHMETIC_EXAMPLES",
     "CONDITION_EXAMPLES",
     "CORE_NAMES",
     "DATE_DOCS",

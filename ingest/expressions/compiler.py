@@ -1,83 +1,26 @@
 """Compiles nodes into closures over events; constants are evaluated once, at compile time."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 from zoneinfo import ZoneInfo
 
 from ingest.api.errors import ExpressionError
-from ingest.api.event import Event, Priority
+from ingest.api.event import Event
 from ingest.api.event_errors import BadTimeError, NotANumberError
 from ingest.api.notation import name_to_bytes, shown_start
+from ingest.expressions.clauses import ClauseBuilder, Holds
+from ingest.expressions.compiled import CORE, Count, Expression, LintWarning, Value, attribute_hint, constant, core
 from ingest.expressions.dates import date_format, date_pieces, letters_for, zone_of
 from ingest.expressions.functions import FUNCTIONS, OF_EVENT, OURS, Function, Kind, Parameter
-from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, is_name, is_number, quoted, suggestion
-from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
+from ingest.expressions.grammar import TEXT_COMPARISONS, ExpressionSyntaxError, quoted, suggestion
+from ingest.expressions.nodes import Attribute, Call, Choice, Core, DateLetter, Node, Number, Text
 from ingest.expressions.numbers import Number as Numeric
 from ingest.expressions.numbers import read_number, write_number
 from ingest.expressions.parser import parse_template
 from ingest.expressions.pattern import Pattern
 from ingest.suggest import DISTRIBUTE, SALTING
 
-
-class LintWarning(NamedTuple):
-    """
-    A part of an expression that is valid but probably a mistake.
-
-    Attributes:
-        column: of the part in the text, from 1.
-        hint: what to write instead; may be "".
-    """
-
-    column: int
-    message: str
-    hint: str
-
-
-Value = Callable[[Event], bytes | None]
-Count = Callable[[Event], Numeric | None]
 T = TypeVar("T")
-
-_PRIORITIES = {priority: priority.value.encode("ascii") for priority in Priority}
-
-
-@dataclass(frozen=True, slots=True)
-class Expression:
-    """
-    A compiled node.
-
-    Attributes:
-        value: its bytes for an event, None if absent.
-        number: its number for an event, if it is always a number, such as an offset; else None.
-        constant: its bytes if they are the same for every event, else None.
-        attributes: names of the attributes it reads, in the order of the text.
-        core: the core names it reads.
-        filled: as `value`, but empty if absent; None if it has to be derived from `value`.
-        integer: its number for an event, if that is always an integer, written as `value`; else None.
-    """
-
-    value: Value
-    number: Count | None = None
-    constant: bytes | None = None
-    attributes: tuple[str, ...] = ()
-    core: frozenset[str] = frozenset()
-    filled: Callable[[Event], bytes] | None = None
-    integer: Callable[[Event], int] | None = None
-
-    @property
-    def may_lack(self) -> tuple[str | None, ...]:
-        """What it reads that an event may lack: attributes, and None for the key."""
-        return (*self.attributes, None) if "key" in self.core else self.attributes
-
-    @property
-    def references(self) -> frozenset[str]:
-        """All it reads: core names, and attributes as `attribute:NAME`."""
-        return self.core | {f"attribute:{name}" for name in self.attributes}
-
-
-def constant(data: bytes) -> Expression:
-    """An expression with a constant value."""
-    return Expression(value=lambda _event: data, constant=data)
 
 
 class Compiler:
@@ -107,26 +50,61 @@ class Compiler:
                 value, filled = lambda event: event.attributes.get(name), lambda event: event.attributes.get(name, b"")
                 return Expression(value, attributes=(name,), filled=filled)
             case Core(name):
-                return _CORE[name]
+                return CORE[name]
             case DateLetter():
                 return self.dates([node])
             case Call():
                 return self._call(node)
+            case Choice():
+                return self._choice(node)
 
     def dates(self, pieces: Sequence[Text | DateLetter]) -> Expression:
         """The event's timestamp, formatted with date letters and the text between them."""
         match pieces:
             case [DateLetter("t")]:
-                return _CORE["timestamp"]
+                return CORE["timestamp"]
             case _:
                 write = date_format(pieces, self._zone(self._zone_name, pieces[0].column))
-                return _core("timestamp", lambda event: write(event.timestamp_ms))
+                return core("timestamp", lambda event: write(event.timestamp_ms))
 
     def _zone(self, name: str, column: int) -> ZoneInfo:
         try:
             return zone_of(name)
         except ValueError as error:
             raise self._error(str(error), column) from error
+
+    def _choice(self, choice: Choice) -> Expression:
+        """The function `if`, which evaluates only the argument that it chooses."""
+        builder = ClauseBuilder(self)
+        holds = builder.clause(choice.condition)
+        then, otherwise = self.expression(choice.then), self.expression(choice.otherwise)
+        asked = frozenset(builder.references)
+        if not asked:
+            self.lint_warnings.append(LintWarning(choice.column, "the condition of if is the same for every event", ""))
+            return then if self._always(holds, choice) else otherwise
+
+        def branch(event: Event) -> Expression:
+            return then if holds(event) else otherwise
+
+        first, second = _count(choice.then, then), _count(choice.otherwise, otherwise)
+        number: Count | None = None
+        if first is not None and second is not None:
+            number = lambda event: first(event) if holds(event) else second(event)  # noqa: E731 - as the value
+        value, other = then.value, otherwise.value
+        return Expression(
+            lambda event: value(event) if holds(event) else other(event),
+            number,
+            attributes=then.attributes + otherwise.attributes,
+            core=then.core | otherwise.core,
+            branch=branch,
+            asked=asked | then.asked | otherwise.asked,
+        )
+
+    def _always(self, holds: Holds, choice: Choice) -> bool:
+        try:
+            return holds(Event(b""))
+        except ExpressionError as error:
+            raise self._error(error.message, choice.column) from error
 
     # calls
 
@@ -142,12 +120,12 @@ class Compiler:
             if parameter.kind not in OF_EVENT:
                 constants.append(self._constant(parameter, node, call))
                 continue
-            expression = _CORE["timestamp"] if node is None else self.expression(node)
+            expression = CORE["timestamp"] if node is None else self.expression(node)
             values.append(expression)
             if parameter.kind is Kind.VALUE:
                 getters.append(expression.value)
             else:
-                getters.append(self._number(function, parameter, node, expression))
+                getters.append(self._number(call, parameter, node, expression))
         try:
             apply = function.make(*constants)
         except ValueError as error:
@@ -175,8 +153,14 @@ class Compiler:
         if not function.of_event and all(part.constant is not None for part in values):
             self._warn_constant(function, call)
             return self._folded(value, number, call)
-        core = function.reads.union(*(part.core for part in values))
-        return Expression(value, number, None, tuple(name for part in values for name in part.attributes), core)
+        return Expression(
+            value,
+            number,
+            attributes=tuple(name for part in values for name in part.attributes),
+            core=function.reads.union(*(part.core for part in values)),
+            parts=tuple(values),
+            asked=frozenset().union(*(part.asked for part in values)),
+        )
 
     def _folded(self, value: Value, number: Count | None, call: Call) -> Expression:
         nothing = Event(b"")
@@ -224,15 +208,18 @@ class Compiler:
                 raise self._error(f'{function.signature} needs "{parameter.name}"', call.column)
         return list(zip(parameters, arguments, strict=True))
 
-    def _number(self, function: Function, parameter: Parameter, node: Node | None, read: Expression) -> Count:
+    def _number(self, call: Call, parameter: Parameter, node: Node | None, read: Expression) -> Count:
+        self._refuse_text(call, parameter, node)
+        number = None if read.constant is None else read_number(read.constant)
+        if number == 0 and parameter.nonzero:
+            raise self._error("division by zero", call.column)
         if read.number is not None:
             return read.number
         if read.constant is not None and node is not None:
-            number = read_number(read.constant)
-            if number is None or isinstance(node, Text):
-                raise self._misfit(function.name, parameter, node)
+            if number is None:
+                raise self._misfit(call.shown, parameter, node)
             return lambda _event: number
-        value, name = read.value, function.name
+        value, name = read.value, call.shown
 
         def count(event: Event) -> Numeric | None:
             data = value(event)
@@ -247,6 +234,15 @@ class Compiler:
             return number
 
         return count
+
+    def _refuse_text(self, call: Call, parameter: Parameter, node: Node | None) -> None:
+        """Refuse quoted text as a number, also as an argument of `if`."""
+        match node:
+            case Text():
+                raise self._misfit(call.shown, parameter, node)
+            case Choice():
+                self._refuse_text(call, parameter, node.then)
+                self._refuse_text(call, parameter, node.otherwise)
 
     # constants
 
@@ -307,18 +303,11 @@ class Compiler:
         return ExpressionSyntaxError(message, column, self._text)
 
 
-def attribute_hint(text: str) -> str:
-    """A hint for quoted text that may be the name of an attribute."""
-    if is_name(text) and not is_number(text):
-        return f"for the attribute write %{{{text}}}, inside a function {text} without quotes"
-    return f"for the attribute write %{{{quoted(text)}}}" if ":" in text else ""
-
-
 def _near(name: str) -> str:
     """What may have been meant by a name no function has."""
     if name in TEXT_COMPARISONS:
         return f"; in a condition write %{{name}} {name} 'text'"
-    if name in _CORE:
+    if name in CORE:
         return f"; this value has no parentheses: %{{{name}}}"
     if name in SALTING:
         return f"; {DISTRIBUTE}"
@@ -340,6 +329,14 @@ def _count_of(function: Function) -> str:
         return "no arguments"
     count = str(most) if least == most else f"{least} to {most}"
     return f"{count} argument{'s' if most > 1 else ''}"
+
+
+def _count(node: Node, expression: Expression) -> Count | None:
+    """The number of an argument that is always one."""
+    if not isinstance(node, Number):
+        return expression.number
+    number = read_number(name_to_bytes(node.text))
+    return lambda _event: number
 
 
 def _strict(apply: Callable[..., object], getters: list[Callable[[Event], object]]) -> Callable[[Event], object]:
@@ -369,29 +366,3 @@ def _written(number: Count) -> Value:
         return None if count is None else write_number(count)
 
     return value
-
-
-def _core(name: str, value: Callable[[Event], bytes]) -> Expression:
-    return Expression(value, core=frozenset({name}), filled=value)
-
-
-def _core_number(name: str, number: Callable[[Event], int]) -> Expression:
-    def value(event: Event) -> bytes:
-        return b"%d" % number(event)
-
-    return Expression(value, number, core=frozenset({name}), filled=value, integer=number)
-
-
-_HOST = _core("host", lambda event: name_to_bytes(event.host))
-_CORE = {
-    "body": _core("body", lambda event: event.body),
-    "host": _HOST,
-    "hostname": _HOST,
-    "key": Expression(lambda event: event.key or None, core=frozenset({"key"}), filled=lambda event: event.key),
-    "nanos": _core_number("nanos", lambda event: event.nanos),
-    "offset": _core_number("offset", lambda event: event.origin.offset),
-    "partition": _core_number("partition", lambda event: event.origin.partition),
-    "priority": _core("priority", lambda event: _PRIORITIES[event.priority]),
-    "timestamp": _core_number("timestamp", lambda event: event.timestamp_ms),
-    "topic": _core("topic", lambda event: name_to_bytes(event.origin.topic)),
-}

@@ -4,9 +4,12 @@ The grammar of the `%{...}` language, its tokens, and its syntax error.
 ::
 
     template   = { text | "%%" | "%" letter | tag }
-    tag        = "%{" ( name | quoted | call ) "}"
+    tag        = "%{" ( name | quoted | argument ) "}"
     call       = word "(" [ argument { "," argument } ] ")"
-    argument   = name | number | quoted | call | tag
+               | "if" "(" condition "," argument "," argument ")"
+    argument   = product { ( "+" | "-" ) product }
+    product    = factor { ( "*" | "/" | "%" ) factor }
+    factor     = name | number | quoted | call | tag | "(" argument ")" | "-" factor
 
     condition  = conjunct { "or" conjunct }
     conjunct   = negation { "and" negation }
@@ -26,12 +29,12 @@ The grammar of the `%{...}` language, its tokens, and its syntax error.
 
 A quoted name that is a whole tag, as in `%{'2hb_cf:q'}`, or the argument of `exists` is always an attribute; quoted
 text anywhere else is a constant. A bare name is a core name if there is one, else an attribute. Blanks inside tags and
-conditions have no meaning.
+conditions have no meaning, but an operator of [arithmetic](#arithmetic) has one on both sides.
 
 A function with an absent argument is absent: `%{add(n, 1)}` is empty, not 1, if there is no attribute `n`. An absent
 value is empty in a template, and absent for `exists` and `on_missing`. The key of a record without one, or with an
 empty one, is absent, too. Two functions accept absent arguments: `concat`, which treats them as empty, and `default`,
-which replaces them, as in `%{md5(default(id, 'none'))}`.
+which replaces them, as in `%{md5(default(id, 'none'))}`. `if` is absent if the argument that it chooses is.
 """
 
 import re
@@ -62,7 +65,11 @@ DATE_LETTERS = "".join(WRITTEN)
 TEXT_COMPARISONS = ("contains", "starts_with", "ends_with")
 """Operators of conditions that always compare bytes."""
 
+OPERATORS = {"+": "add", "-": "sub", "*": "mul", "/": "ratio", "%": "mod"}
+"""Sign of arithmetic -> the function of which it is another notation."""
+
 MAX_DEPTH = 40  # bounds the recursion of the parser
+MAX_OPERATORS = 40  # in one tag; bounds the depth of the tree
 
 
 class ExpressionSyntaxError(ValueError):

@@ -37,11 +37,14 @@ def further_mistakes(
 
 
 def _begin(text: str, column: int) -> int:
-    """Start of the outermost tag that contains this column."""
-    begin = text.rfind("%", 0, column)
-    while text[: max(begin, 0)].rstrip().endswith(("(", ",")) and (outer := text.rfind("%{", 0, begin)) >= 0:
-        begin = outer
-    return begin
+    """Start of the outermost tag, or of the date letter, that contains this column; -1 if there is none."""
+    at = text.find("%")
+    while 0 <= at < column:
+        end = _end(text, at)
+        if end < 0 or (end >= column and not text.startswith("%%", at)):
+            return at
+        at = text.find("%", end)
+    return -1
 
 
 def _end(text: str, begin: int) -> int:

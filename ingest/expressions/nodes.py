@@ -73,18 +73,56 @@ class DateLetter:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function with its arguments."""
+    """
+    A function with its arguments.
+
+    Attributes:
+        sign: the operator, if it is written with one.
+    """
 
     name: str
     arguments: tuple["Node", ...]
     column: int = field(default=1, compare=False)
+    sign: str = ""
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return f'"{self.sign}"' if self.sign else self.name
 
     def written(self) -> str:
         """As an argument."""
+        if self.sign:
+            return f" {self.sign} ".join(map(_operand, self.arguments))
         return f"{self.name}({', '.join(argument.written() for argument in self.arguments)})"
 
 
-Node = Text | Number | Core | Attribute | DateLetter | Call
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The function `if`: one of two arguments, by a condition."""
+
+    condition: "Clause"
+    then: "Node"
+    otherwise: "Node"
+    column: int = field(default=1, compare=False)
+
+    def written(self) -> str:
+        """As an argument; a condition is not written back."""
+        return f"if(…, {self.then.written()}, {self.otherwise.written()})"
+
+
+def _operand(node: "Node") -> str:
+    """As an operand: with parentheses around arithmetic, and braces around a name."""
+    match node:
+        case Call(sign=sign) if sign:
+            return f"({node.written()})"
+        case Attribute():
+            return node.tag()
+        case _:
+            return node.written()
+
+
+Node = Text | Number | Core | Attribute | DateLetter | Call | Choice
 
 
 @dataclass(frozen=True, slots=True)

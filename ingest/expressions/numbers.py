@@ -14,7 +14,7 @@ MAX_DIGITS = 100  # bounds the work for text that is not a sensible number
 
 # Parsed decimals lie between 10^149 and 10^-149 (50 digits and an exponent of 99), so a sum, difference or remainder of
 # two has at most 299 digits, and a product at most 200. Nested calls may need more, which is an error.
-EXACT = Context(prec=400, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
+EXACT = Context(prec=400, Emin=-4300, Emax=4300, traps=[DivisionByZero, Inexact, InvalidOperation, Overflow])
 
 MAX_LONG = 2**63 - 1
 _pack_long = INT64.pack

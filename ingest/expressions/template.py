@@ -12,7 +12,8 @@ from ingest.api.errors import EventError, ExpressionError
 from ingest.api.event import Event
 from ingest.api.event_errors import NoAttributeError
 from ingest.decorating.choices import OnMissing
-from ingest.expressions.compiler import Compiler, Expression, LintWarning, constant
+from ingest.expressions.compiled import Expression, LintWarning, constant
+from ingest.expressions.compiler import Compiler
 from ingest.expressions.mistakes import further_mistakes
 from ingest.expressions.nodes import Attribute, DateLetter, Node, Text
 from ingest.expressions.option_type import DEFAULT_ZONE, option_schema
@@ -20,8 +21,8 @@ from ingest.expressions.parser import parse_template
 
 Render = Callable[[Event], bytes]
 RenderWhole = Callable[[Event], bytes | None]
-_Absent = Callable[[Event, Sequence[str | None]], bytes | None]
-"""The result for an event if a part is absent; takes the event, and `Expression.may_lack` of the part."""
+_Absent = Callable[[Event, Expression], bytes | None]
+"""The result for an event if a part is absent; takes the event and the part."""
 
 
 def _absent(what: str) -> EventError:
@@ -92,11 +93,10 @@ class Template:
         if on_missing != OnMissing.ERROR:
             if len(self._parts) == 1:
                 return self._parts[0].value
-            return _whole(self._parts, lambda _event, _names: None)
+            return _whole(self._parts, lambda _event, _part: None)
 
-        def fail(event: Event, names: Sequence[str | None]) -> None:
-            lacks = (name for name in names if (not event.key if name is None else name not in event.attributes))
-            name = next(lacks, names[0])
+        def fail(event: Event, part: Expression) -> None:
+            name = next(part.lacking(event), part.may_lack[0])
             raise error("key" if name is None else f'attribute "{name}"')
 
         return _whole(self._parts, fail)
@@ -197,27 +197,28 @@ def _whole(parts: Sequence[Expression], absent: _Absent) -> RenderWhole:
     varying = [number for number, part in enumerate(parts) if part.constant is None]
     if len(varying) == 1:
         (number,) = varying
-        value, names = parts[number].value, parts[number].may_lack
+        part = parts[number]
+        value = part.value
         before, after = (b"".join(map(_fixed, some)) for some in (parts[:number], parts[number + 1 :]))
 
         def one(event: Event) -> bytes | None:
             found = value(event)
-            return absent(event, names) if found is None else before + found + after
+            return absent(event, part) if found is None else before + found + after
 
         return one
     pieces = [_fixed(part) for part in parts]
     # parts that may be absent first: an absent one takes precedence over an error of another part
     varying.sort(key=lambda number: not parts[number].may_lack)
-    numbered = tuple((number, parts[number].value, parts[number].may_lack) for number in varying)
+    numbered = tuple((number, parts[number].value, parts[number]) for number in varying)
 
     def several(event: Event) -> bytes | None:
         filled = pieces.copy()
-        for number, value, names in numbered:
+        for number, value, part in numbered:
             found = value(event)
             if found is not None:
                 filled[number] = found
-            elif names:
-                return absent(event, names)
+            elif part.may_lack:
+                return absent(event, part)
         return b"".join(filled)
 
     return several

@@ -1,10 +1,18 @@
 """The reference page of the expression language: grammar, conditions, date letters and functions."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from ingest.expressions import CONDITION_EXAMPLES, DATE_DOCS, FUNCTIONS, grammar, pattern
-from ingest.reference.pages import Page, ShownExample, function_page
+from ingest.expressions import (
+    ARITHMETIC_EXAMPLES,
+    CONDITION_EXAMPLES,
+    DATE_DOCS,
+    FUNCTIONS,
+    arithmetic,
+    grammar,
+    pattern,
+)
+from ingest.reference.pages import Page, ShownExample, example_of_function, function_page
 
 
 def expressions_page() -> str:
@@ -20,6 +28,8 @@ def expressions_page() -> str:
         for each in CONDITION_EXAMPLES
     ]
     parts.append("\n".join(["| condition | attributes | true | |", "|---|---|---|---|", *rows]))
+    parts += ["## Arithmetic", inspect.cleandoc(arithmetic.__doc__ or "").partition("\n\n")[2]]
+    parts.append(_table(map(example_of_function, ARITHMETIC_EXAMPLES)))
     parts += ["## Patterns", inspect.cleandoc(pattern.__doc__ or "").partition("\n\n")[2]]
     parts += ["## Date letters", "They format the event's timestamp, in the pipeline's `timezone`."]
     parts.append("\n".join(["| | |", "|---|---|", *(f"| `%{letter}` | {doc} |" for letter, doc in DATE_DOCS.items())]))
@@ -36,7 +46,11 @@ def _section(page: Page) -> Iterator[str]:
     yield doc
     if page.options:
         yield "\n".join(f"- `{each.name}`: {each.type}; {each.doc}" for each in page.options)
-    yield "\n".join(["| example | attributes | |", "|---|---|---|", *map(_row, page.examples)])
+    yield _table(page.examples)
+
+
+def _table(examples: Iterable[ShownExample]) -> str:
+    return "\n".join(["| example | attributes | |", "|---|---|---|", *map(_row, examples)])
 
 
 def _row(example: ShownExample) -> str:

@@ -12,7 +12,7 @@ import orjson
 from ingest.api import CatalogError, Example, Model, NotFoundError, Processor, ProcessorExample, Settings
 from ingest.api.notation import to_notation
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
-from ingest.expressions import FUNCTIONS, Function, quoted
+from ingest.expressions import FUNCTIONS, Function, FunctionExample, quoted
 from ingest.expressions.functions import OURS
 from ingest.reference.error_pages import error_pages
 from ingest.reference.options import OptionRow, configuration_sections, option_rows
@@ -192,18 +192,20 @@ def function_page(function: Function) -> Page:
         )
         for each in function.parameters
     ]
-    examples = [
-        ShownExample(
-            each.template,
-            (
-                *(f"{name} is {value}" for name, value in each.attributes.items()),
-                f"fails: {each.error}" if each.error else f"gives {_result(each.result)}",
-            ),
-        )
-        for each in function.examples
-    ]
+    examples = [example_of_function(each) for each in function.examples]
     text = f"%{{{function.signature}}}\n\n{function.doc}"
     return Page(FUNCTIONS_TYPE, function.name, "stable", text, tuple(rows), tuple(examples))
+
+
+def example_of_function(example: FunctionExample) -> ShownExample:
+    """An example of expressions, with its attributes and its result."""
+    return ShownExample(
+        example.template,
+        (
+            *(f"{name} is {value}" for name, value in example.attributes.items()),
+            f"fails: {example.error}" if example.error else f"gives {_result(example.result)}",
+        ),
+    )
 
 
 def _default(value: object) -> str:

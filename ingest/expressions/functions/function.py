@@ -20,6 +20,7 @@ class Kind(Enum):
     PATTERN = "a quoted pattern"
     ZONE = "a quoted time zone"
     FORMAT = "a quoted date format"
+    CONDITION = "a condition, as in `when`"
 
 
 OF_EVENT = frozenset({Kind.VALUE, Kind.NUMBER, Kind.TIME})
@@ -41,6 +42,7 @@ class Parameter:
         choices: allowed words, for CHOICE.
         minimum: least value, for INTEGER; least number of characters, for TEXT.
         maximum: greatest value, for INTEGER.
+        nonzero: whether 0 is an error, which a constant is at once; for NUMBER.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Parameter:
     choices: tuple[str, ...] = ()
     minimum: int = 0
     maximum: int = 2**31 - 1
+    nonzero: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,26 +1,30 @@
 """Functions on numbers. Arithmetic is exact, on whole numbers and on decimals."""
 
 from collections.abc import Callable
-from decimal import ROUND_DOWN, Decimal, DecimalException
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal, DecimalException, Inexact
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event_errors import NotANumberError, NumberTooLargeError
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.numbers import EXACT, Number, inverted_text, long_bytes
 
+_MAX_WHOLE = 10**4300  # Python writes no more digits, and each product stays quick
+_QUOTIENT = Context(prec=34, rounding=ROUND_HALF_EVEN, traps=[])  # the digits of an IEEE decimal128
+_EXACT_QUOTIENT = Context(prec=100, traps=[Inexact])  # as many digits as a number that is read
+
 
 class DivisionByZeroError(ExpressionError):
-    """The divisor of div or mod is zero."""
+    """The divisor of a quotient or remainder is zero."""
 
     code = "division_by_zero"
-    remedy = "Guard the decorator with a `when` that excludes zero."
+    remedy = "Choose another value for zero, as in `%{if(%{n} == 0, 0, total / n)}`, or exclude zero with a `when`."
 
 
 def _add(*numbers: Number) -> Number:
     total: Number = numbers[0]
     for number in numbers[1:]:
         if isinstance(total, int) and isinstance(number, int):
-            total += number
+            total = _bounded(total + number)
         else:
             total = _exactly(EXACT.add, total, number)
     return total
@@ -28,7 +32,7 @@ def _add(*numbers: Number) -> Number:
 
 def _subtract(left: Number, right: Number) -> Number:
     if isinstance(left, int) and isinstance(right, int):
-        return left - right
+        return _bounded(left - right)
     return _exactly(EXACT.subtract, left, right)
 
 
@@ -36,7 +40,7 @@ def _multiply(*numbers: Number) -> Number:
     total: Number = numbers[0]
     for number in numbers[1:]:
         if isinstance(total, int) and isinstance(number, int):
-            total *= number
+            total = _bounded(total * number)
         else:
             total = _exactly(EXACT.multiply, total, number)
     return total
@@ -52,6 +56,29 @@ def _modulo(left: Number, right: Number) -> Number:
     if isinstance(left, int) and isinstance(right, int):
         return left % right
     return _exactly(EXACT.subtract, left, _exactly(EXACT.multiply, _floor(left, right), right))
+
+
+def _ratio(left: Number, right: Number) -> Number:
+    _refuse_zero(right)
+    if isinstance(left, int) and isinstance(right, int) and left % right == 0:
+        return left // right
+    if not left:
+        return 0
+    one, other = Decimal(left), Decimal(right)
+    try:
+        quotient = _EXACT_QUOTIENT.divide(one, other)
+    except Inexact:
+        quotient = _QUOTIENT.divide(one, other)
+    try:
+        return quotient.normalize(EXACT)
+    except DecimalException as error:
+        raise NumberTooLargeError("the result has too many digits") from error
+
+
+def _bounded(number: int) -> int:
+    if -_MAX_WHOLE < number < _MAX_WHOLE:
+        return number
+    raise NumberTooLargeError("the result has too many digits")
 
 
 def _floor(left: Number, right: Number) -> int:
@@ -99,7 +126,7 @@ def _inverted(number: Number) -> bytes:
 
 
 _NUMBER = Parameter("number", Kind.NUMBER, "the input")
-_BY = Parameter("by", Kind.NUMBER, "the divisor")
+_BY = Parameter("by", Kind.NUMBER, "the divisor", nonzero=True)
 
 FUNCTIONS = (
     Function(
@@ -159,7 +186,20 @@ FUNCTIONS = (
             FunctionExample("%{mod(offset, 2)}", "0"),
             FunctionExample("%{mod(n, 4)}", "1", {"n": "-7"}),
             FunctionExample("%{mod(n, 7)}", "2", {"n": "1e80"}),
-            FunctionExample("%{mod(n, 0)}", attributes={"n": "1"}, error="division_by_zero"),
+            FunctionExample("%{mod(1, n)}", attributes={"n": "0"}, error="division_by_zero"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "ratio",
+        "The quotient: exact if it has at most 100 digits, else rounded to 34, half to even. `div` gives whole ones.",
+        lambda: _ratio,
+        (_NUMBER, _BY),
+        (
+            FunctionExample("%{ratio(n, 2)}", "3.5", {"n": "7"}),
+            FunctionExample("%{ratio(n, 3)}", "0.3333333333333333333333333333333333", {"n": "1"}),
+            FunctionExample("%{int(ratio(n, 3))}", "2", {"n": "7"}),
+            FunctionExample("%{ratio(1, n)}", attributes={"n": "0"}, error="division_by_zero"),
         ),
         gives_number=True,
     ),

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.expressions import ExpressionSyntaxError, nodes, quoted
-from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS, MAX_DEPTH, TEXT_COMPARISONS, is_number
+from ingest.expressions.grammar import CORE_NAMES, DATE_LETTERS, MAX_DEPTH, OPERATORS, TEXT_COMPARISONS, is_number
 from ingest.expressions.nodes import Attribute, Call, Core, DateLetter, Node, Number, Text
 from ingest.expressions.parser import parse_condition, parse_template
 
@@ -155,6 +155,16 @@ ARGUMENTS = st.recursive(
     ),
     max_leaves=6,
 )
+ARGUMENTS = st.recursive(
+    ARGUMENTS,
+    lambda inner: st.builds(
+        lambda sign, left, right: Call(OPERATORS[sign], (left, right), sign=sign),
+        st.sampled_from(sorted(OPERATORS)),
+        inner,
+        inner,
+    ),
+    max_leaves=4,
+)
 TAGS = ARGUMENTS.filter(lambda node: not isinstance(node, Text | Number))
 PARTS = st.one_of(TEXTS.filter(bool).map(Text), st.sampled_from(DATE_LETTERS).map(DateLetter), TAGS)
 
@@ -236,7 +246,7 @@ class TestRoundTrips:
     def test_quoted_text_is_parsed_back(self, text: str) -> None:
         assert parse_template(f"%{{f({quoted(text)})}}") == (Call("f", (Text(text),)),)
 
-    @given(st.text(alphabet=st.sampled_from("%{}()'\",.aY0-= \nén<>!"), max_size=30))
+    @given(st.text(alphabet=st.sampled_from("%{}()'\",.aY0-= \nén<>!+*/"), max_size=30))
     def test_any_text_parses_or_is_a_syntax_error(self, text: str) -> None:
         for parse in (parse_template, parse_condition):
             try:

@@ -56,7 +56,11 @@ class TestDeclaration:
         assert not any(parameter.repeated for parameter in function.parameters[:-1])
 
 
-LIMITED = [function for function in FUNCTIONS.values() if not any(one.repeated for one in function.parameters)]
+LIMITED = [
+    function
+    for function in FUNCTIONS.values()
+    if not any(one.repeated or one.kind is functions.Kind.CONDITION for one in function.parameters)
+]
 DEMANDING = [function for function in FUNCTIONS.values() if any(one.required for one in function.parameters)]
 
 
@@ -323,4 +327,4 @@ class TestIdentity:
 
 def test_function_of_an_absent_attribute_is_absent_unless_lenient():
     takes_absent = {name for name, function in FUNCTIONS.items() if function.lenient}
-    assert takes_absent == {"concat", "default"}
+    assert takes_absent == {"concat", "default", "if"}
