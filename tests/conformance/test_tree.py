@@ -68,11 +68,3 @@ def test_broken_links_are_found(findings, tmp_path, text, found):
     (tmp_path / "docs" / "other.md").write_text("# A heading\n# `A` heading\n")
     (tmp_path.parent / "outside.md").touch()
     assert [finding.strip() for finding in findings("docs/page.md", text, "broken_links")] == found
-
-
-@pytest.mark.parametrize(("lines", "found"), [(399, 0), (400, 1)])
-@pytest.mark.parametrize(
-    ("name", "is_product"), [("ingest/a.py", 1), ("deploy/a.py", 1), ("tests/a.py", 0), ("ingest/a.md", 0)]
-)
-def test_long_files_of_the_product_are_found(findings, name, is_product, lines, found):
-    assert len(findings(name, "x = 1\n" * lines, "length")) == found * is_product
