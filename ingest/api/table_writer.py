@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from ingest.api.cells import Mutation, Put
+from ingest.api.cells import Mutation
 from ingest.api.errors import MappingError
 from ingest.api.sink import WriteCounts
 from ingest.api.store import Store
@@ -136,18 +136,6 @@ class TableWriter(ABC):
             StoreError: the store failed to write; the flush cycle is over.
         """
         self._next.flush()
-
-    def write_alone(self, table: str, put: Put) -> Reason | None:
-        """
-        Write a put of a row that an earlier attempt found refused, and return when it is durable.
-
-        Returns:
-            Why the store refuses it; None if it is written.
-
-        Raises:
-            StoreError: as `add`.
-        """
-        return self._next.write_alone(table, put)
 
     def take_refused(self, table: str) -> dict[bytes, Reason]:
         """The rows of a table, as they were added, that the store has refused since the last call of this method."""

@@ -14,7 +14,7 @@ from ingest.dead_letters.replay_batches import SkipReason
 from ingest.dry_run.inputs import given_of_record
 from ingest.dry_run.pipeline import DryRun
 from ingest.plan.plan import Plan
-from ingest.plan.updates import UPDATES, updates_in
+from ingest.plan.updates import UPDATES
 
 _TOGETHER = 1_000  # dead letters in memory
 
@@ -60,14 +60,15 @@ def preview(
         IngestError: as `DryRun.run`.
     """
     found, remaining = Preview(), iter(entries)
+    updated_sinks = plan.sinks_of(UPDATES)
     while some := [entry.dead_letter for entry in islice(remaining, _TOGETHER)]:
         found.selected += len(some)
         by_sink: dict[str, list[DeadLetter]] = {}
         for letter in some:
             sinks = frozenset([letter.component]) if letter.component in components.alone else components.sinks
-            if updates_in(plan) and not recount and components.is_unsure(letter):
+            if updated_sinks and not recount and components.is_unsure(letter):
                 found.skipped[SkipReason.SINK_UNKNOWN] += 1
-            elif not recount and letter.is_of_fan_out and sinks & plan.sinks_of(UPDATES):
+            elif not recount and letter.is_of_fan_out and sinks & updated_sinks:
                 found.skipped[SkipReason.FAN_OUT] += 1
             elif letter.pointer is not None or letter.blob is not None or letter.by_place is not None:
                 found.unknown += 1

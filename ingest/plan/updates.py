@@ -1,6 +1,5 @@
 """Tables with deferred updates, in a plan."""
 
-from dataclasses import replace
 from typing import Any
 
 from ingest.api import Store, UpdatesDifferError
@@ -11,7 +10,7 @@ from ingest.plan.features import of_feature
 from ingest.plan.plan import Plan
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import UPDATES_HINT
-from sinks.updates.feature import Updates
+from sinks.updates.feature import Updates, located_updates
 from sinks.updates.merging import Merging
 
 UPDATES = Updates.name
@@ -22,24 +21,13 @@ def updates_in(plan: Plan) -> dict[str, dict[str, TableUpdates]]:
     return of_feature(plan.features, UPDATES)
 
 
-def located_updates(updates: TableUpdates, catalog: Catalog) -> TableUpdates:
-    """
-    The deferred updates of a table, for a plan or `live_merging`.
-
-    Raises:
-        CatalogError: the processor cannot be imported.
-    """
-    catalog.load("processors", updates.processor.kind)
-    processor = catalog.located("processors", updates.processor)
-    return replace(updates, processor=replace(processor, name=processor.kind))
-
-
 def declared_updates(configuration: Configuration, store: str, table: str, catalog: Catalog) -> TableUpdates | None:
     """The deferred updates that a file declares for a table of a store, as `located_updates`; None without any."""
     declared = configuration.tables.get(table)
     if declared is None or declared.updates is None or declared.store != store:
         return None
-    return located_updates(declared.updates, catalog)
+    located: TableUpdates = located_updates(declared.updates, catalog)
+    return located
 
 
 def live_merging(updates: TableUpdates) -> Merging:

@@ -333,13 +333,12 @@ def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, 
     plain: dict[str, list[TableSpec]] = {}
     for name in plan.stores:
         declared = declared_in(name, configuration.tables.values())
-        owned = updates_in(plan).get(name, {}).keys() | feeds_in(plan).get(name, {}).keys()
+        fed = feeds_in(plan).get(name, {}).keys()
+        owned = updates_in(plan).get(name, {}).keys() | fed
         tables[name] = [declared[table] for table in sorted(owned)]
         written = {sink.settings.fixed_table for sink in plan.mapped_to(name)}
         if name in stores:
-            others[name] = {
-                table for table in written if table is not None and table not in feeds_in(plan).get(name, {})
-            }
+            others[name] = {table for table in written if table is not None and table not in fed}
             plain[name] = [declared[table] for table in sorted(others[name] & declared.keys() - owned)]
     return OwnedTables(plan.pipeline, stores, tables, others, plain)
 

@@ -1,15 +1,17 @@
 """A blob store as a feature of a table: large values are moved into it, and pointers are written in their place."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.api import Committer
 from ingest.api.table_feature import Counted, Locator, TableFeature
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.options import options_of
-from sinks.blobs.staging import BlobCommitter, BlobStagingWriter
-from sinks.writing.staging import StagingWriter
+
+if TYPE_CHECKING:  # planning imports no writer, so that `explain` and `test` start faster
+    from sinks.blobs.moving import BlobMovingStore
+    from sinks.blobs.staging import BlobStagingWriter
+    from sinks.writing.staging import StagingWriter
 
 
 class Blobs(TableFeature):
@@ -25,9 +27,12 @@ class Blobs(TableFeature):
         return LargeValues(blobs.prefix(table.name), options_of(blobs), blobs.threshold)
 
     def connection(
-        self, target: Any, planned: Mapping[str, LargeValues], staging: StagingWriter | None = None
-    ) -> BlobMovingStore | BlobStagingWriter:
+        self, target: Any, planned: Mapping[str, LargeValues], staging: "StagingWriter | None" = None
+    ) -> "BlobMovingStore | BlobStagingWriter":
         """Moves large values before a call, or stages them beside the file of the task."""
+        from sinks.blobs.moving import BlobMovingStore
+        from sinks.blobs.staging import BlobStagingWriter
+
         if staging is None:
             return BlobMovingStore(target, planned)
         return BlobStagingWriter(target, planned, staging)
@@ -40,4 +45,6 @@ class Blobs(TableFeature):
         on_counted: Callable[[Counted], None],
     ) -> Committer:
         """Stores the staged values before the rows with their pointers."""
+        from sinks.blobs.staging import BlobCommitter
+
         return BlobCommitter(committer, store, planned, on_counted)

@@ -53,7 +53,7 @@ class FeedWriter(FirstWriter):
         max_put_bytes: as in `Fold`.
     """
 
-    def __init__(  # noqa: PLR0913 - what it is told of its table
+    def __init__(  # noqa: PLR0913 - its table and its place, each used once
         self,
         next_writer: TableWriter,
         table: str,

@@ -166,7 +166,15 @@ class BufferedMutator(TableWriter):
             self._count()
 
     def write_alone(self, table: str, put: Put) -> Reason | None:
-        """Send a put in a call of its own."""
+        """
+        Write a put of a row that an earlier attempt found refused, in a call of its own; returns when it is durable.
+
+        Returns:
+            Why the store refuses it; None if it is written.
+
+        Raises:
+            StoreError: as `add`.
+        """
         sender = self._senders[crc32(put.row) % len(self._senders)]
         try:
             sender.submit(Chunk(table, [put], len(put.columns), size_of(put), is_refused=True))

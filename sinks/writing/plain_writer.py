@@ -54,7 +54,7 @@ class PlainWriter(FirstWriter):
 
     def begin(self, cycle: FlushCycle) -> None:
         """Start a flush cycle."""
-        self._next.begin(cycle)
+        self._mutator.begin(cycle)
         self._cycle = cycle
         self._known_refused = cycle.refused
         self._folded_bytes = 0
@@ -86,7 +86,7 @@ class PlainWriter(FirstWriter):
             if self._folded_bytes >= self._max_folded_bytes:
                 self._mutator.add_all(self._fold.drain())
                 # chunks have no order: values of this fold may not be sent after those of the next one
-                self._next.send()
+                self._mutator.send()
                 self._folded_bytes = 0
 
     def flush(self) -> None:
@@ -94,7 +94,7 @@ class PlainWriter(FirstWriter):
         if self._fold is not None:
             self._mutator.add_all(self._fold.drain())
             self._cycle.counts.joined_puts += self._fold.take_joined()
-        self._next.flush()
+        self._mutator.flush()
 
     def refused(self) -> RejectedRows:
         """The rows that the store has refused; called last, since all other writers have taken theirs."""
@@ -109,6 +109,6 @@ class PlainWriter(FirstWriter):
         """
         reason: Reason | None = self._known_refused[table, mutation.row]
         if isinstance(mutation, Put) and not self.deletes:
-            reason = self._next.write_alone(table, mutation)
+            reason = self._mutator.write_alone(table, mutation)
         if reason is not None:
             raise refused_error(self._store_name, table, reason)

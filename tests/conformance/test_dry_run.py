@@ -20,8 +20,9 @@ from ingest.config.test_cases import GivenRecord
 from ingest.dry_run import DryRun
 from ingest.dry_run.inputs import record_of
 from ingest.plan.assemble import plan_of
-from ingest.plan.updates import live_merging, located_updates
+from ingest.plan.updates import live_merging
 from sinks.scanning.table_reader import TableReader
+from sinks.updates.feature import located_updates
 from sinks.updates.merging import Merging, RowMerger
 from tests.support.scenarios import SCENARIOS, Scenario
 from tests.support.without_spark import WithoutSpark, records_of

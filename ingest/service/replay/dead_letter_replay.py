@@ -90,6 +90,8 @@ class DeadLetterReplay:
         self._pipeline = pipeline
         self._catalog = catalog
         self._plan = replace(place.plan_of(pipeline), is_replay=True, publishes_dead_letters=False)
+        self._updated_tables, self._fed_tables = updates_in(self._plan), feeds_in(self._plan)
+        self._updated_sinks, self._fed_sinks = self._plan.sinks_of(UPDATES), sinks_of_feeds(self._plan)
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
@@ -118,12 +120,12 @@ class DeadLetterReplay:
             for committer in self._committers.values():
                 opened.callback(committer.close)
                 committer.recover()
-            if updates_in(self._plan):
+            if self._updated_tables:
                 self._refuse_fan_out()
-            if updates_in(self._plan) or feeds_in(self._plan):
+            if self._updated_tables or self._fed_tables:
                 checkpoint = opened.enter_context(self._place.borrowed(self._pipeline, kind="replay of dead letters"))
                 self._updates = UpdateReplay(self._configuration, self._pipeline, checkpoint, tables)
-            if updates_in(self._plan) and self._updates is not None:
+            if self._updated_tables and self._updates is not None:
                 self._history = self._history_of(stores, tables, self._updates)
             observer = None if self._updates is None else self._drops
             self._task = live_task(self._plan, observer)
@@ -181,7 +183,7 @@ class DeadLetterReplay:
             source_ms = self._history.source_ms(whole, batch_time_ms)
             reasons = self._history.skip_reasons(record.place, whole, selected, source_ms)
             into_updates[record.place] = frozenset(name for name, reason in reasons.items() if reason is None)
-            into_feeds[record.place] = selected & sinks_of_feeds(self._plan)
+            into_feeds[record.place] = selected & self._fed_sinks
             others[record.place] = selected - reasons.keys() - into_feeds[record.place]
             if any(reasons.values()):
                 partly.add(record.place)
@@ -270,9 +272,9 @@ class DeadLetterReplay:
             for part in parts(place, self._readable.with_end(place, dead_letter.by_place), self._history.cuts)
         ]
         if any(reasons.keys() != sinks or None in reasons.values() for reasons in found):
-            if updates_in(self._plan) and not self._recount and components.is_unsure(dead_letter):
+            if self._updated_tables and not self._recount and components.is_unsure(dead_letter):
                 return SkipReason.SINK_UNKNOWN
-            if not self._recount and dead_letter.is_of_fan_out and sinks & self._plan.sinks_of(UPDATES):
+            if not self._recount and dead_letter.is_of_fan_out and sinks & self._updated_sinks:
                 return SkipReason.FAN_OUT  # `_refuse_fan_out` knows the present decorators alone
             if not self._blobs.keep(entry):
                 return SkipReason.NO_BLOB
@@ -288,7 +290,7 @@ class DeadLetterReplay:
         self, stores: Mapping[str, DriverStore], tables: OwnedTables, updates: UpdateReplay
     ) -> UpdateHistory:
         intervals: dict[str, tuple[Interval, ...]] = {}
-        for name, updated in updates_in(self._plan).items():
+        for name, updated in self._updated_tables.items():
             with stores[name].held() as store:
                 intervals.update({table: rolled_back(store, table) for table in updated})
 
@@ -301,7 +303,7 @@ class DeadLetterReplay:
             sinks={
                 sink.name: sink.settings.fixed_table or ""
                 for sink in self._plan.sinks
-                if sink.name in self._plan.sinks_of(UPDATES)
+                if sink.name in self._updated_sinks
             },
             rolled_back=intervals,
             read=read_letters,
@@ -316,7 +318,7 @@ class DeadLetterReplay:
 
     def _compare_clocks(self) -> None:
         connection = connection_of(self._pipeline.source.settings)
-        if connection is not None and (updates_in(self._plan) or feeds_in(self._plan)):
+        if connection is not None and (self._updated_tables or self._fed_tables):
             with suppress(SourceError):  # a replay needs no cluster, and a clock that is not reported is not compared
                 self._check_clock(connection)
 
