@@ -15,7 +15,7 @@ from kafka.protocol.producer import ProduceRequest
 
 from ingest.api import SourceUnavailableError, TopicPartition
 from ingest.kafka.decompression import read_all_codecs
-from ingest.kafka.errors import TIMED_OUT, translating, unreachable
+from ingest.kafka.errors import timed_out, translating, unreachable
 from ingest.kafka.settings import KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
@@ -150,7 +150,7 @@ def _connecting(
             client.close()
         if isinstance(error, SourceUnavailableError):
             # a timeout of kafka-python says nothing: the reason is that of the last attempt
-            is_timeout = isinstance(error.__cause__, TIMED_OUT)
+            is_timeout = timed_out(error.__cause__)
             message = f'no broker at "{connection.brokers}" accepts connections' if is_timeout else error.message
             raise unreachable(message, last_failure.error, partial(_server_instead, connection)) from error
         raise
@@ -180,7 +180,7 @@ class _LastFailure(logging.Handler):
         if str(record.msg).startswith("Bootstrap connection") and isinstance(record.args, tuple):
             reason = record.args[1]
             # the last attempt may end with the time of all attempts, which is no reason
-            if isinstance(reason, BaseException) and not (self.error and isinstance(reason, TIMED_OUT)):
+            if isinstance(reason, BaseException) and not (self.error and timed_out(reason)):
                 self.error = reason
 
 

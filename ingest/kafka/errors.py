@@ -51,7 +51,7 @@ _INVALID_USE: tuple[type[KafkaError], ...] = (
 )
 
 
-TIMED_OUT: tuple[type[KafkaError], ...] = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)
+_TIMED_OUT: tuple[type[KafkaError], ...] = (kafka.KafkaTimeoutError, kafka.RequestTimedOutError)
 _ERROR_NUMBER = re.compile(r"\b([0-9]{1,3}) E[A-Z]+\b")
 _IS_IT_THERE = "is a Kafka broker running there, and does `security` match its listener?"
 
@@ -190,6 +190,13 @@ def unreachable(
     return _not_kafka(message, instead())
 
 
+def timed_out(error: BaseException | None) -> bool:
+    """Whether the error says that a time is over, and not why; kafka-python has no class for a connection's time."""
+    if isinstance(error, kafka.KafkaConnectionError):
+        return bool(error.args[:1] == ("Connection timed out",))
+    return isinstance(error, _TIMED_OUT)
+
+
 def _not_kafka(message: str, instead: str | None) -> SourceUnavailableError:
     hint = _IS_IT_THERE if instead is None else f"{instead}; write addresses of Kafka brokers into `brokers`"
     return SourceUnavailableError(message, hint=hint)
@@ -197,7 +204,7 @@ def _not_kafka(message: str, instead: str | None) -> SourceUnavailableError:
 
 def _in_words(reason: BaseException) -> str:
     """The reason without names of Python's classes and of error numbers."""
-    if isinstance(reason, TIMED_OUT):
+    if timed_out(reason):
         return "no answer in time"
     text = ", ".join(map(str, reason.args)) if isinstance(reason, kafka.KafkaConnectionError) else str(reason)
     return _ERROR_NUMBER.sub(lambda found: os.strerror(int(found[1])).lower(), text)

@@ -1,9 +1,11 @@
 """Options of clients: invalid ones are reported before any connection."""
 
+import logging
 import socket
 import ssl
 from contextlib import closing
 
+import kafka
 import pytest
 
 from ingest.api import Disposition, SourceError, SourceUnavailableError
@@ -47,6 +49,24 @@ def test_cluster_that_refuses_connections_has_no_name_of_an_exception(monkeypatc
         with pytest.raises(SourceUnavailableError) as caught:
             admin_client(KafkaConnection.model_validate({"brokers": brokers}))
     assert caught.value.message == f'no broker at "{brokers}" accepts connections: connection refused'
+
+
+@pytest.mark.parametrize(
+    "last", [kafka.errors.KafkaTimeoutError("no"), kafka.errors.KafkaConnectionError("Connection timed out")]
+)
+def test_reason_is_not_the_attempt_that_the_end_of_all_attempts_cut_short(monkeypatch, last):
+    def failing_client(**_options):
+        for reason in (kafka.errors.KafkaConnectionError("111 ECONNREFUSED"), last):
+            logging.getLogger("kafka.net.manager").warning(
+                "Bootstrap connection to %s failed: %s", "bootstrap-0", reason
+            )
+        raise kafka.errors.KafkaTimeoutError("Unable to bootstrap")
+
+    monkeypatch.setattr(clients, "KafkaAdminClient", failing_client)
+    with pytest.raises(
+        SourceUnavailableError, match=r'^no broker at "127.0.0.1:1" accepts connections: connection refused'
+    ):
+        admin_client(KafkaConnection.model_validate({"brokers": "127.0.0.1:1"}))
 
 
 @pytest.mark.parametrize("option", ["ca_file", "key_file"])

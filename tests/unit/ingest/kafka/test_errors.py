@@ -118,6 +118,7 @@ def test_unreachable_cluster_has_the_code_of_its_reason(reason, code, hint):
         (kafka.errors.KafkaConnectionError("[SSL: TLSV1_ALERT_UNKNOWN_CA]"), "[SSL: TLSV1_ALERT_UNKNOWN_CA]"),
         (kafka.errors.KafkaTimeoutError("Unable to bootstrap from ['k:1']"), "no answer in time"),
         (kafka.errors.RequestTimedOutError(), "no answer in time"),
+        (kafka.errors.KafkaConnectionError("Connection timed out"), "no answer in time"),
     ],
 )
 def test_reason_of_an_unreachable_cluster_is_in_words(reason, words):
