@@ -9,7 +9,7 @@ import typer
 from ingest.api import ConfigError
 from ingest.api.notation import from_notation
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
-from ingest.cli.given import LinesOption, given_by, of_source_files
+from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, of_source_files
 from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
@@ -32,7 +32,7 @@ class Until(StrEnum):
     DECORATORS = "decorators"
 
 
-def explain(
+def explain(  # noqa: PLR0913 - the options of the command
     out: Output,
     file: FileArgument,
     *,
@@ -46,6 +46,8 @@ def explain(
         ),
     ] = None,
     lines: LinesOption = None,
+    topic: TopicOption = None,
+    at: AtOption = None,
     until: Annotated[Until | None, typer.Option(help="Stop before the sinks.")] = None,
     raw: BytesOption = False,
 ) -> None:
@@ -58,11 +60,13 @@ def explain(
     after a failed one are shown too.
 
     Example: attr2hbase explain --lines access.log
+
+    Example: attr2hbase explain --topic 5 --at 2026-01-31T12:00Z
     """
     configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
-    read = given_by(chosen, events, lines)
+    read = given_by(chosen, events, lines, topic, at)
     given = _own(configuration, chosen) if read is None else read
     print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
@@ -105,7 +109,8 @@ def _own(configuration: Configuration, pipeline: Pipeline) -> Iterable[Given | M
         return records
     raise ConfigError(
         "there are no events to explain",
-        hint="give a raw log with --lines, JSON lines with --events, or write tests for the pipeline",
+        hint="give a raw log with --lines, JSON lines with --events, records of the topic with --topic N, or write "
+        "tests for the pipeline",
     )
 
 

@@ -10,32 +10,65 @@ import typer
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from ingest.api import Record
     from ingest.config.model import Pipeline
     from ingest.config.test_cases import Given
 
 LinesOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="A raw log, plain or gzip, one event per line; - is stdin.")
 ]
+TopicOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, metavar="N", help="The newest N records of the source's topics; no consumer group reads or commits."
+    ),
+]
+AtOption = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="With --topic: the first N records from this time on, as in 2026-01-31T12:00Z."),
+]
 
 
-def given_by(pipeline: "Pipeline", events: str | None, lines: str | None) -> "Iterable[Given] | None":
+def given_by(
+    pipeline: "Pipeline",
+    events: str | None = None,
+    lines: str | None = None,
+    topic: int | None = None,
+    at: str | None = None,
+) -> "Iterable[Given] | None":
     """
-    The events of `--events` or `--lines`; None without both.
+    The events of `--events`, `--lines` or `--topic`; None without all of them.
 
     Raises:
-        ConfigError: both were given, or a line of the events is not an event.
-        NotFoundError: there is no such file.
+        ConfigError: several were given, `--at` without `--topic`, a line of the events is not an event, or the source
+            is not Kafka.
+        NotFoundError: there is no such file or topic.
+        SourceUnavailableError: the cluster does not answer.
     """
     from ingest.api import ConfigError
     from ingest.cli.lines import lines_of, shown
     from ingest.dry_run import InputLines
 
-    if events is not None and lines is not None:
-        raise ConfigError("--events and --lines were both given", hint="choose one of them")
+    options = {"--events": events, "--lines": lines, "--topic": topic}
+    given = [name for name, value in options.items() if value is not None]
+    if len(given) > 1:
+        raise ConfigError(f"{' and '.join(given)} were both given", hint="choose one of them")
+    if at is not None and topic is None:
+        raise ConfigError("--at needs --topic", hint="add --topic N, the number of records from this time on")
+    if topic is not None:
+        return _of_topics(pipeline, topic, at)
     if lines is not None:
         return _raw(lines, pipeline)
     return None if events is None else InputLines(lines_of(events), shown(events))
+
+
+def _of_topics(pipeline: "Pipeline", count: int, at: str | None) -> "Iterable[Given]":
+    from ingest.dry_run import given_of_record
+    from ingest.dry_run.topic_records import first_of_topics, newest_of_topics
+    from ingest.formats.times import moment_of
+
+    if at is None:
+        return map(given_of_record, newest_of_topics(pipeline, count))
+    return map(given_of_record, first_of_topics(pipeline, moment_of(at), count))
 
 
 def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":
@@ -46,33 +79,6 @@ def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":
     if source.line_files is None:
         return iter(())
     return first_records(source.line_files, count, source.decoding)
-
-
-def newest_of_topics(pipeline: "Pipeline", count: int) -> "list[Record]":
-    """
-    The newest records of the source's topics, at most `count`.
-
-    Raises:
-        ConfigError: the source is not Kafka.
-        NotFoundError: there is no such topic.
-        SourceUnavailableError: the cluster does not answer.
-    """
-    from ingest.api import ConfigError
-    from ingest.kafka.admin import KafkaAdmin
-    from ingest.kafka.tail import TopicTail
-    from ingest.sources.kafka import KafkaSourceSettings, required_topics_of
-
-    source = pipeline.source.settings
-    if not isinstance(source, KafkaSourceSettings):
-        raise ConfigError(
-            f'the source of pipeline "{pipeline.name}" is {pipeline.source.kind}, which has no topics',
-            hint="give a raw log with --lines, or JSON lines with --events",
-        )
-    topics = source.topics_by_name
-    if source.topics_pattern is not None:
-        with KafkaAdmin(source) as admin:
-            topics = tuple(required_topics_of(source, admin))
-    return list(TopicTail(source).newest(topics, count))
 
 
 def _raw(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":

@@ -7,7 +7,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import FileOption, PipelineOption
-from ingest.cli.given import LinesOption
+from ingest.cli.given import AtOption, LinesOption, TopicOption
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
 
@@ -39,9 +39,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     lines: LinesOption = None,
-    from_topic: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="The newest N records of the source's topics.")
-    ] = None,
+    topic: TopicOption = None,
+    at: AtOption = None,
     prefix: Annotated[
         list[str] | None,
         typer.Option(
@@ -68,7 +67,7 @@ def analyse(  # noqa: PLR0913 - the options of the command
     the last tenth of the writes: if one region receives most of them, its server limits the rate. A scan of a prefix
     reads all rows of that prefix.
 
-    Example: attr2hbase admin keys analyse --from-topic 100000
+    Example: attr2hbase admin keys analyse --topic 100000
 
     Example: attr2hbase admin keys analyse --lines access.log --prefix user-17-
     """
@@ -80,7 +79,7 @@ def analyse(  # noqa: PLR0913 - the options of the command
     from ingest.plan.assemble import plan_of
 
     configuration, catalog = loaded(out, file)
-    given = _given(configuration, pipeline, events, lines, from_topic)
+    given = _given(configuration, pipeline, events, lines, topic, at)
     print_plugins(out, configuration, catalog)
     sample = RowKeySample()
     with out.progress("events") as show_progress:
@@ -103,27 +102,32 @@ def analyse(  # noqa: PLR0913 - the options of the command
 
 
 def _given(
-    configuration: "Configuration", pipeline: str | None, events: str | None, lines: str | None, from_topic: int | None
+    configuration: "Configuration",
+    pipeline: str | None,
+    events: str | None,
+    lines: str | None,
+    topic: int | None,
+    at: str | None,
 ) -> "Iterator[tuple[Pipeline, Iterable[Given]]]":
     """The pipelines with their events: several only if each reads its own topics."""
     from ingest.api import ConfigError
-    from ingest.cli.given import given_by, newest_of_topics, of_source_files
+    from ingest.cli.given import given_by, of_source_files
     from ingest.cli.loading import pipeline_of
-    from ingest.dry_run import given_of_record
 
-    if from_topic is not None:
-        if events is not None or lines is not None:
-            raise ConfigError("--from-topic and a file of events were both given", hint="choose one of them")
-        chosen = configuration.pipelines.values() if pipeline is None else [pipeline_of(configuration, pipeline)]
-        return ((each, map(given_of_record, newest_of_topics(each, from_topic))) for each in chosen)
+    if topic is not None and pipeline is None:
+        for each in configuration.pipelines.values():
+            given = given_by(each, events, lines, topic, at)
+            assert given is not None  # noqa: S101 - for mypy: of `topic`
+            yield each, given
+        return
     only = pipeline_of(configuration, pipeline)
-    given = given_by(only, events, lines)
+    given = given_by(only, events, lines, topic, at)
     if given is None and only.source.settings.line_files is None:
         raise ConfigError(
             "there are no events to analyse",
-            hint="give --from-topic N, a raw log with --lines, or JSON lines with --events",
+            hint="give --topic N, a raw log with --lines, or JSON lines with --events",
         )
-    return iter([(only, of_source_files(only, _FIRST_LINES) if given is None else given)])
+    yield only, of_source_files(only, _FIRST_LINES) if given is None else given
 
 
 # Text

@@ -76,6 +76,20 @@ class TopicTail:
             begins = admin.earliest(topics)
         return self._complete(newest_ranges(begins, ends, count))
 
+    def since(self, topics: Sequence[str], time_ms: int, count: int) -> Generator[Record]:
+        """
+        The first records of topics from a time on, at most `count`, within a partition in their order.
+
+        They begin in each partition with the first record whose timestamp is not before the time, and are divided as in
+        `newest`.
+
+        Raises: as `newest`.
+        """
+        with KafkaAdmin(self._connection) as admin:
+            ends = admin.ends(topics)
+            begins = admin.offsets_since(topics, time_ms)
+        return self._complete(first_ranges(begins, {part: ends[part] for part in begins}, count))
+
     def _stored(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Stored]:
         with closing(self._records(ranges)) as records:
             for record in records:
@@ -137,14 +151,30 @@ def newest_ranges(
         ends: offset after the last one.
         count: divided equally; what a partition with fewer records leaves is divided among the others.
     """
-    ranges = {}
-    fewest_first = sorted(ends, key=lambda part: ends[part] - begins[part])
+    return {part: (ends[part] - taken, ends[part]) for part, taken in _divided(begins, ends, count).items()}
+
+
+def first_ranges(
+    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
+) -> dict[TopicPartition, tuple[int, int]]:
+    """As `newest_ranges`, of the first records from `begins` on."""
+    return {part: (begins[part], begins[part] + taken) for part, taken in _divided(begins, ends, count).items()}
+
+
+def _divided(
+    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
+) -> dict[TopicPartition, int]:
+    """How many of `count` records are of which partition; none is left out."""
+    # a record of an open transaction has a time, and is after the end
+    sizes = {part: max(0, end - begins[part]) for part, end in ends.items()}
+    fewest_first = sorted(sizes, key=sizes.__getitem__)
+    found = {}
     for number, part in enumerate(fewest_first):
-        taken = min(ends[part] - begins[part], -(-count // (len(fewest_first) - number)))
+        taken = min(sizes[part], -(-count // (len(fewest_first) - number)))
         count -= taken
         if taken:
-            ranges[part] = (ends[part] - taken, ends[part])
-    return ranges
+            found[part] = taken
+    return found
 
 
 def _polled(client: Any, what: str) -> dict[KafkaTopicPartition, list[Any]]:

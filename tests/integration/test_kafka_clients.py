@@ -326,6 +326,16 @@ def test_newest_records_of_an_empty_or_missing_topic(kafka, connection):
         TopicTail(connection).newest(["nowhere"], 5)
 
 
+def test_first_records_from_a_time_on(kafka, connection):
+    one, two = kafka.create_topic("one", partitions=2), kafka.create_topic("two")
+    kafka.produce(one, [Given(f"{ms}", partition=ms % 2, timestamp_ms=ms) for ms in range(1, 21)])
+    kafka.produce(two, [Given("early", timestamp_ms=1)])
+    tail = TopicTail(connection)
+    assert sorted(record.timestamp_ms for record in tail.since([one, two], 11, 4)) == [11, 12, 13, 14]
+    assert sorted(record.timestamp_ms for record in tail.since([one], 19, 100)) == [19, 20]
+    assert list(tail.since([one, two], 21, 4)) == []
+
+
 # Unavailable cluster
 
 

@@ -127,7 +127,7 @@ def test_keys_of_a_compressed_topic_are_analysed(
     topic = kafka.create_topic("in", config={"compression.type": codec})
     kafka.produce(topic, ["the same value " * 20] * COUNT)
     written(tmp_path, kafka, topic, "dead")
-    code = main(["admin", "keys", "analyse", "-f", str(tmp_path / "p.yaml"), "--from-topic", "200", "--output", "json"])
+    code = main(["admin", "keys", "analyse", "-f", str(tmp_path / "p.yaml"), "--topic", "200", "--output", "json"])
     out, err = capfd.readouterr()
     assert code == 0, err
     assert sum(json.loads(out)["events"].values()) == 200

@@ -1,4 +1,4 @@
-"""`keys analyse --from-topic` with a real Kafka."""
+"""`keys analyse --topic` with a real Kafka."""
 
 import json
 from pathlib import Path
@@ -48,7 +48,7 @@ def test_newest_records_of_each_pipeline_in_the_order_of_their_times(kafka: Kafk
         ]
         kafka.produce(topic, records)
     kafka.produce(other, [Given("b", key="old", timestamp_ms=number) for number in range(1, 101)])
-    code, found, err = analysed({"topics_pattern": f"{prefix}_.*"}, {"topics": [other]}, "--from-topic", "800")
+    code, found, err = analysed({"topics_pattern": f"{prefix}_.*"}, {"topics": [other]}, "--topic", "800")
     assert code == 0, err
     assert found["events"] == {"kept": 900}
     (table,) = found["tables"]
@@ -58,6 +58,6 @@ def test_newest_records_of_each_pipeline_in_the_order_of_their_times(kafka: Kafk
 
 
 def test_topics_that_do_not_exist(analysed: Any) -> None:
-    code, _, err = analysed({"topics_pattern": "none-.*"}, {"topics": ["none"]}, "--from-topic", "5")
+    code, _, err = analysed({"topics_pattern": "none-.*"}, {"topics": ["none"]}, "--topic", "5")
     assert code == 3
     assert 'no topic matches \\"none-.*\\"' in err

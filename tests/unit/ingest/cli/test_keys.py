@@ -162,7 +162,8 @@ def test_no_rows(ingest, write):
     [
         ((), "there are no events to analyse"),
         (("--events", "e", "--lines", "e"), "--events and --lines were both given"),
-        (("--from-topic", 5, "--lines", "e"), "--from-topic and a file of events were both given"),
+        (("--topic", 5, "--lines", "e"), "--lines and --topic were both given"),
+        (("--at", "2026-01-31", "--lines", "e"), "--at needs --topic"),
     ],
 )
 def test_events_must_come_from_one_place(ingest, folder, options, message):
@@ -174,7 +175,7 @@ def test_events_must_come_from_one_place(ingest, folder, options, message):
 
 def test_source_without_topics(ingest, write):
     write([])
-    result = ingest(*ANALYSE, "--from-topic", 5)
+    result = ingest(*ANALYSE, "--topic", 5)
     assert result.code == 2
     assert 'the source of pipeline "p" is files, which has no topics' in result.err
 

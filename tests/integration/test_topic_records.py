@@ -1,0 +1,50 @@
+"""`explain --topic` with a real Kafka."""
+
+import json
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient
+
+from ingest.cli import main
+from tests.support.servers import Given, Kafka
+
+FILE = """
+version: 1
+stores: {logs: {memory: {}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "%s", topics: [%s]}}
+    decorators: [{value: {attribute: "2hb_", value: "%%{key}"}}, {value: {attribute: "2hb_f:q", value: "%%{body}"}}]
+    sinks: [{attr2hbase: {table: t}}]
+"""
+
+
+def test_explain_of_the_newest_records_and_those_from_a_time_on(
+    kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    topic = kafka.create_topic("explained")
+    kafka.produce(topic, [Given(f"b{ms}", key=f"k{ms}", timestamp_ms=ms * 1_000) for ms in range(1, 10)])
+    file = tmp_path / "p.yaml"
+    file.write_text(FILE % (kafka.brokers, topic))
+
+    def rows_of(*options: str) -> list[str]:
+        capfd.readouterr()
+        assert main(["explain", str(file), *options, "--output", "json"]) == 0
+        return [json.loads(line)["puts"][0]["row"] for line in capfd.readouterr().out.splitlines()]
+
+    assert rows_of("--topic", "2") == ["k8", "k9"]
+    assert rows_of("--topic", "3", "--at", "1970-01-01T00:00:04Z") == ["k4", "k5", "k6"]
+    assert rows_of("--topic", "3", "--at", "1971-01-01") == []
+
+
+def test_no_consumer_group_is_made(kafka: Kafka, tmp_path: Path) -> None:
+    topic = kafka.create_topic("ungrouped")
+    kafka.produce(topic, [Given("b", key="k")])
+    file = tmp_path / "p.yaml"
+    file.write_text(FILE % (kafka.brokers, topic))
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.brokers)) as admin:
+        before = admin.list_groups()
+        assert main(["explain", str(file), "--topic", "1"]) == 0
+        assert admin.list_groups() == before
