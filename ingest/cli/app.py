@@ -67,6 +67,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
         "validate": FunctionWord("Check a pipeline file and show all problems.", "validate.validate"),
         "test": FunctionWord("Run the tests of a pipeline file.", "test.test"),
         "explain": FunctionWord("Show what each decorator does to events.", "explain.explain"),
+        "diff": FunctionWord("Show what a change of a file does to events and rows.", "diff.diff"),
         "describe": FunctionWord("Describe a component, an option or an error.", "describe.describe"),
         "doctor": FunctionWord("Check all that a pipeline file names, or a region server.", "doctor.doctor"),
         "graph": FunctionWord("Draw the pipelines of a file.", "graph.graph"),

@@ -1,6 +1,6 @@
 """`attr2hbase explain`: what each decorator of a pipeline does to events."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -9,11 +9,10 @@ import typer
 from ingest.api import ConfigError
 from ingest.api.notation import from_notation
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
-from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, of_source_files
+from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events
 from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-from ingest.config.model import Configuration, Pipeline
 from ingest.config.test_cases import Given
 from ingest.dry_run import DryRun, InputLines
 from ingest.dry_run.shown import with_types
@@ -22,7 +21,6 @@ from ingest.reference.error_pages import error_pages
 from ingest.reference.readable import readable
 
 _MAX_PAGES = 3  # suggested at the end if no event was kept
-_FIRST_LINES = 10  # of the source's files
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
 
 
@@ -67,7 +65,7 @@ def explain(  # noqa: PLR0913 - the options of the command
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
     read = given_by(chosen, events, lines, topic, at)
-    given = _own(configuration, chosen) if read is None else read
+    given = _not_empty(own_events(configuration, chosen)) if read is None else read
     print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     reasons: dict[str, None] = {}
@@ -101,12 +99,9 @@ def _pages_of(codes: Iterable[str]) -> list[str]:
     return [f"attr2hbase describe error {code}" for code in codes if code in known][:_MAX_PAGES]
 
 
-def _own(configuration: Configuration, pipeline: Pipeline) -> Iterable[Given | Mapping[str, object]]:
-    """The events of the pipeline's tests, or else the first lines of its source's files."""
-    if given := [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]:
+def _not_empty(given: Sequence[Given]) -> Sequence[Given]:
+    if given:
         return given
-    if records := list(of_source_files(pipeline, _FIRST_LINES)):
-        return records
     raise ConfigError(
         "there are no events to explain",
         hint="give a raw log with --lines, JSON lines with --events, records of the topic with --topic N, or write "

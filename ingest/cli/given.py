@@ -10,8 +10,10 @@ import typer
 if TYPE_CHECKING:
     from io import BufferedReader
 
-    from ingest.config.model import Pipeline
+    from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
+
+_FIRST_LINES = 10  # of the source's files
 
 LinesOption = Annotated[
     str | None, typer.Option(metavar="FILE", help="A raw log, plain or gzip, one event per line; - is stdin.")
@@ -69,6 +71,14 @@ def _of_topics(pipeline: "Pipeline", count: int, at: str | None) -> "Iterable[Gi
     if at is None:
         return map(given_of_record, newest_of_topics(pipeline, count))
     return map(given_of_record, first_of_topics(pipeline, moment_of(at), count))
+
+
+def own_events(configuration: "Configuration", pipeline: "Pipeline") -> "list[Given]":
+    """The events of the pipeline's tests, or else the first lines of its source's files; none if it has neither."""
+    from ingest.dry_run.inputs import given_of
+
+    tests = [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]
+    return [given_of(*each) for each in enumerate(tests)] or list(of_source_files(pipeline, _FIRST_LINES))
 
 
 def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":

@@ -173,10 +173,20 @@ class OutputObserver:
                 self._puts, self._writes = [], []
             case StillBuffered(event):
                 self._buffered[id(event)] = record, event.origin
-            case Dropped(reason, _, event):
+            case Dropped(reason, component, event):
                 after, steps = shown_event(event), self._history.get(event.origin, ())
                 steps = (*steps[:-1], *({**last, "dropped": reason} for last in steps[-1:]))
-                self.outputs.append(output_of(number, "dropped", after, reason=reason, steps=steps, puts=self._no_puts))
+                self.outputs.append(
+                    output_of(
+                        number,
+                        "dropped",
+                        after,
+                        reason=reason,
+                        component=component,
+                        steps=steps,
+                        puts=self._no_puts,
+                    )
+                )
             case Failed(origin, error, component, _):
                 steps = self._history.get(origin, ())
                 became, why = _outcome_of(self._policies.get(component, self._on_error))

@@ -24,10 +24,12 @@ class Output:
     Attributes:
         line: as `explain --output json` prints it.
         came_out: whether the event passed the chain; its sinks may still have failed.
+        component: name of the decorator or sink that dropped or failed the event; None if none did.
     """
 
     line: Line
     came_out: bool
+    component: str | None = None
 
     def to_json(self) -> bytes:
         """The line as JSON, without a newline."""
@@ -65,7 +67,7 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     line["error"] = (
         None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
     )
-    return Output(line, came_out)
+    return Output(line, came_out, component)
 
 
 def shown_event(event: Event) -> Line:

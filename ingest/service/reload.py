@@ -10,7 +10,8 @@ from ingest import failpoint
 from ingest.api import ConfigError, IngestError
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
-from ingest.config.model import Configuration, Pipeline
+from ingest.config.changes import is_changed
+from ingest.config.model import Configuration
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
@@ -306,22 +307,3 @@ def refuse_changes(old: Configuration, new: Configuration) -> None:
     changed = [f'"{name}"' for name, (before, after) in shared.items() if before != after]
     if changed:
         raise ConfigError(f"{', '.join(changed)} cannot be reloaded", hint="restart the service")
-
-
-def is_changed(name: str, old: Configuration, new: Configuration) -> bool:
-    """Whether anything that a pipeline uses differs, also the value of a secret; a description does not count."""
-    return _used(old, old.pipelines[name]) != _used(new, new.pipelines[name])
-
-
-def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
-    components = (pipeline.source, *pipeline.decorators, *pipeline.sinks, pipeline.dead_letters)
-    stores = {name for each in pipeline.sinks if (name := each.settings.store_name) is not None}
-    return [
-        pipeline.fingerprint,
-        pipeline.trigger_every_s,
-        pipeline.max_rate,
-        pipeline.replay,
-        pipeline.error_budget,
-        [(each.kind, each.settings) for each in components],
-        [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],
-    ]

@@ -1,4 +1,4 @@
-"""`explain --topic` with a real Kafka."""
+"""`explain --topic` and `diff --topic` with a real Kafka."""
 
 import json
 from contextlib import closing
@@ -48,3 +48,19 @@ def test_no_consumer_group_is_made(kafka: Kafka, tmp_path: Path) -> None:
         before = admin.list_groups()
         assert main(["explain", str(file), "--topic", "1"]) == 0
         assert admin.list_groups() == before
+
+
+def test_diff_of_the_records_from_a_time_on(kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    topic = kafka.create_topic("compared")
+    kafka.produce(topic, [Given(f"b{ms}", key=f"k{ms}", timestamp_ms=ms * 1_000) for ms in range(1, 10)])
+    old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+    old.write_text(FILE % (kafka.brokers, topic))
+    drop = "    decorators: [{filter: {drop: \"%{body} == 'b5'\", reason: five, label: guard}}, {value"
+    new.write_text(old.read_text().replace("    decorators: [{value", drop, 1))
+    capfd.readouterr()
+    options = ("--topic", "3", "--at", "1970-01-01T00:00:04Z", "--output", "json")
+    assert main(["diff", str(old), str(new), *options]) == 1
+    found = json.loads(capfd.readouterr().out)
+    (transition,) = found["transitions"]
+    (example,) = transition["examples"]
+    assert (found["events"], transition["new"]["component"], example["offset"]) == (3, "guard", 4)

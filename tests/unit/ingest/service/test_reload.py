@@ -14,6 +14,7 @@ import pytest
 from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.config.changes import is_changed
 from ingest.config.model import Configuration
 from ingest.durable import file_errors
 from ingest.masks import MASK
@@ -30,7 +31,7 @@ from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.kafka.retention import RetentionWatches
 from ingest.service.lifecycle import Stop
 from ingest.service.pauses import Pauses
-from ingest.service.reload import is_changed, refuse_changes
+from ingest.service.reload import refuse_changes
 from ingest.service.shared import Shared
 from ingest.service.stores import SharedStores
 from ingest.service.supervisor import Supervisor

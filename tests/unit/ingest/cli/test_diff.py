@@ -1,0 +1,155 @@
+"""`attr2hbase diff`: two versions of a pipeline, run over the same events."""
+
+import json
+
+import pytest
+
+FILE = """
+version: 1
+stores: {logs: {memory: {}}}
+tables: {t: {families: {f: {}}, columns: {"f:n": int64}}}
+pipelines:
+  p:
+    source: {files: {path: ./in}}
+    decorators:
+      - filter: {drop: "%%{body} matches '^#'", reason: comment}
+      - regex: {label: parse, pattern: '%s', attributes: ["2hb_", "2hb_f:q"], on_no_match: error}
+%s    sinks: [{attr2hbase: {table: t}}]
+"""
+EVENTS = ["# no", "a 1", "b 2", "c 30"]
+
+
+@pytest.fixture
+def write(folder):
+    """Write both files, each with a pattern and more decorators, and the events."""
+
+    def written(old, new, more_old=(), more_new=(), bodies=EVENTS):
+        for name, pattern, more in (("old", old, more_old), ("new", new, more_new)):
+            decorators = "".join(f"      - {each}\n" for each in more)
+            (folder / f"{name}.yaml").write_text(FILE % (pattern, decorators))
+        (folder / "e.jsonl").write_text("".join(json.dumps({"body": body}) + "\n" for body in bodies))
+        (folder / "e.log").write_text("".join(f"{body}\n" for body in bodies))
+
+    return written
+
+
+def test_text_shows_outcomes_transitions_and_rows(ingest, write):
+    write(r"^(\w) (\d+)$", r"^(\w) (\d)$")
+    result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert result.code == 1
+    assert result.out.splitlines() == [
+        "p 4 events, with differences",
+        " outcome   component   reason     old   new   change",
+        " ───────────────────────────────────────────────────",
+        " kept                               3     2       -1",
+        " dropped   filter      comment      1     1",
+        " failed    parse       no_match     0     1       +1",
+        "",
+        "1 event: kept -> failed in parse: no_match",
+        "  event 3: the pattern does not match",
+        "",
+        "logs/t rows: 1 removed; cells: 1 removed",
+        "  - c (event 3)",
+        "      f:q = 30",
+    ]
+    assert result.err == "1 pipeline with differences: p\nnext: attr2hbase explain -f new.yaml\n"
+
+
+def test_text_shows_cells_of_changed_rows(ingest, write):
+    set_value = "value: {attribute: '2hb_f:%s', value: %s}"
+    more_old = [set_value % ("x", "before"), set_value % ("y", "gone")]
+    write(r"^(\w) (\d+)$", r"^(\w) (\d+)$", more_old, [set_value % ("x", "after"), set_value % ("z", "new")], ["a 1"])
+    result = ingest("diff", "old.yaml", "new.yaml", "--lines", "e.log")
+    assert result.out.splitlines()[-4:] == [
+        "  ~ a (event 0)",
+        "      ~ f:x = before -> after",
+        "      - f:y = gone",
+        "      + f:z = new",
+    ]
+
+
+def test_long_values_are_cut_around_their_first_difference(ingest, write):
+    long = "x" * 200
+    values = [f"value: {{attribute: '2hb_f:x', value: {long}{end}}}" for end in ("a", "b" * 200)]
+    write(r"^(\w) (\d+)$", r"^(\w) (\d+)$", values[:1], values[1:], ["a 1"])
+    result = ingest("diff", "old.yaml", "new.yaml", "--lines", "e.log")
+    last = result.out.splitlines()[-1]
+    assert last == f"      ~ f:x = …{'x' * 12}a -> …{'x' * 12}{'b' * 43}…"
+
+
+def test_json_has_all_rows_and_text_a_limited_number(ingest, write):
+    write(r"^(\w+) (\d+)$", r"^(\w+) (\d)\d$", bodies=[f"k{number:02} {number}" for number in range(10, 40)])
+    arguments = ("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    (table,) = ingest(*arguments, "--output", "json").json["tables"]
+    assert (table["rows"]["changed"], len(table["changed_rows"])) == (30, 30)
+    assert "  and 20 rows more: --limit N shows more" in ingest(*arguments).out.splitlines()
+    (limited,) = ingest(*arguments, "--output", "json", "--limit", 2).json["tables"]
+    assert (limited["rows"]["changed"], len(limited["changed_rows"])) == (30, 2)
+
+
+def test_values_have_the_types_of_their_columns_unless_raw(ingest, write):
+    convert = "convert: {attributes: ['2hb_f:n'], encode: int64}"
+    more = [[f"value: {{attribute: '2hb_f:n', value: '{number}'}}", convert] for number in (5, 6)]
+    write(r"^(\w) (\d+)$", r"^(\w) (\d+)$", *more, bodies=["a 1"])
+    arguments = ("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert ingest(*arguments).out.splitlines()[-1] == "      ~ f:n = 5 -> 6"
+    assert (
+        ingest(*arguments, "--raw").out.splitlines()[-1].endswith("\\x05 -> \\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x06")
+    )
+
+
+def test_equal_results_end_with_0(ingest, write):
+    write(r"^(\w) (\d+)$", r"^(\w) ([0-9]+)$")
+    result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (result.code, result.out, result.err) == (0, "p 4 events, no differences\n", "no differences in 4 events\n")
+
+
+def test_pipeline_without_a_change_is_not_run(ingest, write):
+    write("^(.) (.)$", "^(.) (.)$")
+    result = ingest("diff", "old.yaml", "new.yaml")
+    assert (result.code, result.out, result.err) == (0, "", "no pipeline has changed\n")
+
+
+def test_pipelines_of_one_file_alone_differ(ingest, folder, write):
+    write("^(.) (.)$", "^(.) (.)$")
+    (folder / "new.yaml").write_text((folder / "old.yaml").read_text().replace("  p:", "  q:"))
+    result = ingest("diff", "old.yaml", "new.yaml", "--output", "json")
+    assert (result.code, result.lines) == (
+        1,
+        [{"pipeline": "q", "change": "added"}, {"pipeline": "p", "change": "removed"}],
+    )
+    assert ingest("diff", "old.yaml", "new.yaml", "--pipeline", "q").out.startswith("q added")
+    assert ingest("diff", "old.yaml", "new.yaml", "--pipeline", "r").code == 3
+
+
+def test_nothing_to_compare_is_an_error(ingest, folder, write):
+    write("^(.) (.)$", "^(.) (..)$", bodies=[])
+    refused = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (refused.code, refused.out) == (3, "")
+    assert 'there are no events to compare the versions of pipeline "p" with' in refused.err
+
+
+def test_error_of_either_file_has_its_place(ingest, folder, write):
+    write("^(.) (.)$", "^(.")
+    refused = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (refused.code, "new.yaml:10:" in refused.err) == (2, True)
+    assert ingest("diff", "-", "-").code == 2
+
+
+def test_a_source_without_topics_has_no_newest_records(ingest, write):
+    write("^(.) (.)$", "^(.) (..)$")
+    refused = ingest("diff", "old.yaml", "new.yaml", "--topic", 5, "--at", "2026-01-31")
+    assert (refused.code, "is files, which has no topics" in refused.err) == (2, True)
+
+
+def test_secrets_of_both_files_are_masked(ingest, write, monkeypatch):
+    monkeypatch.setenv("OLD", "s3cret-one")
+    monkeypatch.setenv("NEW", "s3cret-two")
+    more = [
+        [f"hmac: {{secret: '${{{name}}}', attribute: h}}", f"value: {{attribute: '2hb_f:x', value: {value}}}"]
+        for name, value in (("OLD", "s3cret-one"), ("NEW", "s3cret-two"))
+    ]
+    write(r"^(\w) (\d+)$", r"^(\w) (\d+)$", *more, bodies=["a 1"])
+    for output in ("text", "json"):
+        shown = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl", "--output", output)
+        assert (shown.code, "***" in shown.out, "s3cret" in shown.out) == (1, True, False)
