@@ -10,11 +10,12 @@ components have the same name, only the lookup of that name fails; the error lis
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import metadata
 from typing import Any, TypeVar
 
 from ingest.api import CatalogError, FanOut, Model
+from ingest.api.table_feature import TableFeature
 from ingest.config.model import Component
 from ingest.plugins.contract import TYPES, BadPluginError, check_component
 from ingest.plugins.loader import NameTakenError, Plugin, PluginFile, class_at, file_of, import_plugin
@@ -29,6 +30,14 @@ BUILTIN_SOURCES = {
 """Name -> path of its options, path of its class; separate, so that checking a file imports neither Kafka nor Spark."""
 
 S = TypeVar("S", bound=Model)
+
+
+@cache
+def table_features() -> tuple[TableFeature[Any], ...]:
+    """All features of tables, in the order in which an event passes their writers."""
+    import sinks
+
+    return tuple(class_at(path)() for path in sinks.BUILTIN_FEATURES)
 
 
 class UnknownComponentError(CatalogError):
@@ -189,15 +198,9 @@ class Catalog:
         """
         return issubclass(self.load("decorators", name), FanOut) and not self.holds_events(name)
 
-    def value_type(self, name: str, settings: Model) -> str | None:
-        """
-        The type of the values that a processor with these options returns; None if it has none.
-
-        Raises:
-            CatalogError: the processor is unknown or cannot be imported.
-        """
-        found: str | None = self.load("processors", name).value_type(settings)
-        return found
+    def table_features(self) -> tuple[TableFeature[Any], ...]:
+        """As the function of this name."""
+        return table_features()
 
     def settings(self, component_type: str, name: str) -> type[Model]:
         """

@@ -6,6 +6,7 @@ qualifier may be empty and may hold colons. Column names are short and repeat, s
 object.
 """
 
+import re
 from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -36,6 +37,11 @@ class Durability(StrEnum):
     """In the log, on all machines that have a copy of it."""
     FSYNC = "fsync"
     """In the log, and forced to the disks of these machines."""
+
+    @property
+    def may_lose_rows(self) -> bool:
+        """Whether a crash of the store may lose rows that it has acknowledged."""
+        return self in {Durability.SKIP, Durability.ASYNC}
 
 
 _STRENGTHS = {durability: strength for strength, durability in enumerate(Durability)}
@@ -227,6 +233,10 @@ def family_rejection(family: bytes) -> str | None:
     ):
         return None
     return f"1 to {MAX_FAMILY_BYTES} bytes, no leading dot, none of : / \\ and no control characters"
+
+
+TABLE_NAME = re.compile(r"([A-Za-z0-9_][A-Za-z0-9_.-]*:)?[A-Za-z0-9_][A-Za-z0-9_.-]*")
+"""HBase's rule for the name of a table, with a namespace."""
 
 
 def alias_rejection(table: str) -> str | None:

@@ -1,9 +1,9 @@
 """
 The contract of a table feature: what changes how a table is written, such as a change feed.
 
-A feature has an option of its name in `tables`, a folder in `sinks`, and a line in `sinks.BUILTIN_FEATURES`. The driver
-plans it for each declared table; the tasks put its writer before that of the features below it, and wrap the
-connections of the store; the driver wraps the committer.
+A feature has an option of its name in `tables`, a folder in `sinks`, and a line in `sinks.BUILTIN_FEATURES`. Reading a
+file checks its options; the driver plans it for each declared table; the tasks put its writer before that of the
+features below it, and wrap the connections of the store; the driver wraps the committer.
 """
 
 from abc import ABC, abstractmethod
@@ -11,23 +11,18 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
+from ingest.api.cells import TableSpec
+from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator, NamedColumn
+from ingest.api.settings import Model
 from ingest.api.sink import Committer
 from ingest.api.table_writer import FeatureMessages, FirstWriter, RowReader, TableWriter
 
+OptionsT = TypeVar("OptionsT", bound=Model)
+
 Counted = Counter[tuple[str, str]]
 """As `WriteCounts.counted`."""
-
-
-class Locator(Protocol):
-    """What finds the components that a file names: the catalog."""
-
-    def load(self, component_type: str, name: str) -> type[Any]:
-        """The class of a component; raises CatalogError if it cannot be imported."""
-
-    def located(self, component_type: str, component: Any) -> Any:
-        """A component of a file with the import path of its class, for a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,24 +75,74 @@ class StoreFeatures:
         return PreparedFeatures()
 
 
-class TableFeature(ABC):
-    """A feature of tables; constructed on the driver and in each worker process, without I/O."""
+class TableFeature(ABC, Generic[OptionsT]):
+    """
+    A feature of tables; constructed on the driver and in each worker process, without I/O or arguments.
+
+    Attributes:
+        name: of the feature, and of its option in `tables`.
+        text: what the option does, for the reference.
+        example: of a value of the option, as in a file.
+        options_model: the class of the value of the option.
+        component_types: name of an option that names a component -> type of the component, as `processors`.
+        adds_to_rows: whether events add to a row of the table, so that none replaces what another has written.
+        needs_ranks: whether its writer needs the ranks of the splits.
+        only_named: whether only a sink that names the table can write it; else also one whose events name it.
+        is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
+    """
 
     name: ClassVar[str]
+    text: ClassVar[str]
+    example: ClassVar[Mapping[str, object]]
+    options_model: ClassVar[type[Model]]
+    component_types: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    adds_to_rows: ClassVar[bool] = False
     needs_ranks: ClassVar[bool] = False
-    """Whether its writer needs the ranks of the splits."""
     only_named: ClassVar[bool] = False
-    """Whether only a sink that names the table can write it; else also one whose events name it."""
     is_in_dry_runs: ClassVar[bool] = True
-    """Whether `explain` and `test` show what its writer writes; they show the rows of the table itself alone."""
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+    @classmethod
+    def options_of(cls, table: DeclaredTable) -> OptionsT | None:
+        """The value of its option for a table; None if the table lacks the feature."""
+        found: OptionsT | None = getattr(table.options, cls.name, None)
+        return found
+
+    def check(self, options: OptionsT, table: CheckedTable, file: CheckedFile) -> None:
+        """Report what a table with the feature cannot be, and the sinks that cannot write it."""
+
+    def columns(self, options: OptionsT) -> Sequence[NamedColumn]:  # noqa: ARG002 - for features with columns
+        """The columns and families of the table that the options name."""
+        return ()
+
+    def column_types(self, table: DeclaredTable, locator: Locator) -> Mapping[bytes, str]:  # noqa: ARG002 - as above
+        """As `ingest.formats.column_types.ColumnTypes`, for columns whose values the feature writes."""
+        return {}
+
+    def declared(self, spec: TableSpec, table: DeclaredTable) -> TableSpec:  # noqa: ARG002 - for features of a store
+        """The definition with which a store creates the table, given the one without the feature."""
+        return spec
+
+    def declared_tables(self, table: DeclaredTable) -> Mapping[str, Mapping[str, object]]:  # noqa: ARG002
+        """Further tables that the file declares with this one: name -> options, as in a file."""
+        return {}
+
+    def internal_tables(self, spec: TableSpec) -> Sequence[TableSpec]:  # noqa: ARG002 - for features with tables
+        """Tables of the feature that the store has beside a table, and that no file may declare."""
+        return ()
 
     @abstractmethod
-    def planned(self, table: Any, locator: Locator) -> Any:
+    def planned(self, table: DeclaredTable, locator: Locator) -> Any:
         """
-        What the tasks of a pipeline need to know of a table, as data; None if the table lacks the feature.
+        What the tasks of a pipeline need to know of a table with the feature, as data; None for nothing.
 
         Args:
-            table: `ingest.config.model.Table`, as declared.
+            table: as declared.
             locator: of the configuration.
 
         Raises:

@@ -28,6 +28,7 @@ def list_(out: Output, file: FileOption) -> None:
     from ingest.cli.loading import loaded
     from ingest.formats.times import moment
     from ingest.plan.open_feeds import feeds_of
+    from sinks.feed.feature import Feed
 
     configuration, catalog = loaded(out, file)
     found = feeds_of(configuration, catalog)
@@ -50,7 +51,7 @@ def list_(out: Output, file: FileOption) -> None:
     )
     begun = {table for table, _ in found}
     waiting = sorted(
-        name for name, table in configuration.tables.items() if table.options.feed is not None and name not in begun
+        name for name, table in configuration.tables.items() if Feed.options_of(table) is not None and name not in begun
     )
     for name in waiting:
         out.note(f'the change feed of table "{name}" begins with the first micro-batch that writes it', "yellow")

@@ -286,9 +286,10 @@ def _heartbeat(configuration: "Configuration", table: str, text: str | None, env
     """Seconds between the heartbeats of a quiet shard: of the option, else of the table; 0 for none."""
     from ingest.api import ConfigError
     from ingest.formats.durations import seconds
+    from sinks.feed.feature import Feed
 
     if text is None:
-        declared = configuration.tables[table].options.feed if table in configuration.tables else None
+        declared = Feed.options_of(configuration.tables[table]) if table in configuration.tables else None
         return 0.0 if declared is None else declared.heartbeat
     if envelope is not EnvelopeName.OWN:
         raise ConfigError("the envelope of Debezium has no heartbeats", hint="leave --heartbeat out")

@@ -1,7 +1,7 @@
 """The whole file from nodes to a `Configuration`, or all of its problems."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +12,12 @@ from ingest.api import (
     ConfigInvalidError,
     ConfigSyntaxError,
     Model,
+    OptionPath,
     StoreSettings,
     alias_rejection,
 )
+from ingest.api.cells import TABLE_NAME
 from ingest.api.files import local_path
-from ingest.config.blobs import TABLE_NAME
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Component, Configuration
@@ -27,7 +28,7 @@ from ingest.config.pipelines import Pipelines
 from ingest.config.problems import Kind, Report, Severity, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
-from ingest.config.tables import TableOptions
+from ingest.config.tables import TableOptions, table_options
 from ingest.config.test_cases import CaseOptions
 from ingest.plugins.loader import Plugin
 from ingest.suggest import did_you_mean
@@ -162,7 +163,7 @@ class _Binder:
         check(self._partial_config, self._binding)
         if any(problem.severity is Severity.ERROR for problem in self._document.problems):
             return None
-        resolved = resolve(self._partial_config)
+        resolved = resolve(self._partial_config, self._binding.lookup)
         return Configuration(
             path=self._document.file,
             local_dir=Path(local_dir),
@@ -322,6 +323,8 @@ class _Binder:
 
     def _tables(self) -> None:
         tables = self._named("tables", TABLE_NAME)
+        features = self._binding.lookup.table_features()
+        model = table_options(features)
         for name, node in tables.entries.items():
             location = tables.keys[name]
             self._partial_config.table_names.add(name)
@@ -329,18 +332,23 @@ class _Binder:
                 self._problem(Kind.WRONG_TYPE, location, f'"{name}" is not a valid name', hint)
             if (store := text_under(node, "store")) is not None:
                 self._partial_config.store_uses.append(store)
-            options = self._binding.options(TableOptions, _with_family_options(node), f"table {name}", location)
+            options = self._binding.options(model, _with_family_options(node), f"table {name}", location)
             if isinstance(options, TableOptions):
-                processor = self._processor(node)
-                lookup = self._binding.lookup
-                value_type = None if processor is None else lookup.value_type(processor.kind, processor.settings)
-                self._partial_config.tables[name] = PartialTable(options, node, location, processor, value_type)
+                table = PartialTable(name, options, node, location, {}, ())
+                table.features = tuple(feature for feature in features if feature.options_of(table) is not None)
+                table.components.update(self._components(table))
+                self._partial_config.tables[name] = table
 
-    def _processor(self, table: Node) -> Component[Model] | None:
-        """The processor of a table's deferred updates."""
-        updates = table.entries.get("updates") if isinstance(table, MappingNode) else None
-        node = updates.entries.get("processor") if isinstance(updates, MappingNode) else None
-        return None if node is None else self._binding.component(node, "processors", "processor", {}, Model)
+    def _components(self, table: PartialTable) -> Iterator[tuple[OptionPath, Component[Model]]]:
+        """The components that the options of a table's features name."""
+        for feature in table.features:
+            node = table.node.entries[feature.name] if isinstance(table.node, MappingNode) else None
+            entries = node.entries if isinstance(node, MappingNode) else {}
+            for option, component_type in feature.component_types.items():
+                if option in entries:
+                    component = self._binding.component(entries[option], component_type, option, {}, Model)
+                    if component is not None:
+                        yield (feature.name, option), component
 
     def _pipelines(self) -> None:
         chains = self._named("chains")

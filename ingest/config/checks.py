@@ -10,12 +10,11 @@ from pathlib import Path
 
 from ingest.api import Settings, SinkSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
-from ingest.config.blob_tables import check_blobs
-from ingest.config.column_types import check_column_types
+from ingest.config.column_types import check_columns
 from ingest.config.components import Binding
 from ingest.config.conversions import check_conversions
 from ingest.config.dump import check_dump
-from ingest.config.feeds import check_feeds
+from ingest.config.features import check_features
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
 from ingest.config.nodes import ScalarNode, locations
@@ -24,7 +23,6 @@ from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_family_rules, check_table
-from ingest.config.updates import check_updates
 from ingest.expressions import Condition
 from ingest.kafka.settings import connection_of, has_common_broker
 from ingest.suggest import did_you_mean
@@ -43,11 +41,9 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     for name, table in partial_config.tables.items():
         _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
         _check_buckets(table, binding)
-    check_updates(partial_config, binding)
-    check_column_types(partial_config, binding)
-    check_blobs(partial_config, binding)
+    check_features(partial_config, binding)
+    check_columns(partial_config, binding)
     check_dump(partial_config, binding)
-    check_feeds(partial_config, binding)
     for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
@@ -109,10 +105,8 @@ def _check_sink(
         _check_creates(sink, partial_config.stores.get(store or ""), binding)
         _check_durabilities(sink, partial_config.stores.get(store or ""), binding)
     for finding in settings.findings():
-        report = binding.problem if finding.is_error else binding.warning
         see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
-        kind = Kind(finding.kind.replace("_", "-"))
-        report(kind, sink.place(*finding.path), finding.message, finding.hint or see)
+        binding.report(finding, sink.place(*finding.path), see)
     _check_time(sink, pipeline, binding)
 
 

@@ -1,11 +1,13 @@
 """Binds one component, `name: {options}`: from nodes to checked options."""
 
 from collections.abc import Iterator, Sequence
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from pydantic import ValidationError
 
-from ingest.api import CatalogError, Model, Settings
+from ingest.api import CatalogError, Finding, Model, Settings
+from ingest.api.declared_table import Locator
+from ingest.api.table_feature import TableFeature
 from ingest.config.deprecated import deprecated_options
 from ingest.config.model import Component
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
@@ -28,7 +30,7 @@ A file that contains one is rejected. Options: `class`, the original's name, and
 """
 
 
-class Lookup(Protocol):
+class Lookup(Locator, Protocol):
     """Finds components by type (`decorators`, `sinks`, `stores` or `sources`) and name; a catalog implements it."""
 
     def __call__(self, component_type: str, name: str) -> type[Model] | None:
@@ -46,8 +48,8 @@ class Lookup(Protocol):
     def makes_events(self, name: str) -> bool:
         """Whether a decorator may turn one event into several."""
 
-    def value_type(self, name: str, settings: Model) -> str | None:
-        """The type of the values that a processor with these options returns; None if it has none."""
+    def table_features(self) -> tuple[TableFeature[Any], ...]:
+        """All features of tables, in the order in which an event passes their writers."""
 
     def with_plugins(self, plugins: Sequence[Plugin]) -> "Lookup":
         """A lookup that also has the components of these modules; CatalogError if one cannot be imported."""
@@ -74,6 +76,12 @@ class Binding:
     def warning(self, kind: Kind, location: Place, message: str, hint: str = "") -> None:
         """Report a warning; the pipeline can still run."""
         self.problems.append(Problem(kind, location, message, hint, Severity.WARNING))
+
+    def report(self, finding: Finding, location: Place, see: str = "") -> None:
+        """Report what settings or a feature have found; `see` is the hint of a finding without one."""
+        severity = Severity.ERROR if finding.is_error else Severity.WARNING
+        kind = Kind(finding.kind.replace("_", "-"))
+        self.problems.append(Problem(kind, location, finding.message, finding.hint or see, severity))
 
     def mapping(self, node: Node, what: str) -> MappingNode | None:
         """The node as a mapping, an empty one for null; reports a problem and returns None for anything else."""

@@ -1,7 +1,5 @@
 """Checks the tables of `dump`."""
 
-from collections.abc import Iterator
-
 from ingest.config.components import Binding
 from ingest.config.nodes import NodePath
 from ingest.config.partial import PartialConfig
@@ -15,9 +13,8 @@ def check_dump(partial_config: PartialConfig, binding: Binding) -> None:
     if dump is None:
         return
     written = {sink.settings.fixed_table for each in partial_config.pipelines.values() for sink in each.sinks}
-    known = sorted(
-        {*partial_config.table_names, *_tables_of_blobs(partial_config), *(table for table in written if table)}
-    )
+    further = {name for table in partial_config.tables.values() for name in table.declared_tables()}
+    known = sorted({*partial_config.table_names, *further, *(table for table in written if table)})
     uses: list[tuple[str, NodePath]] = [(table, ("tables", index)) for index, table in enumerate(dump.tables)]
     uses += [(table, ("columns", table)) for table in dump.columns]
     for table, path in uses:
@@ -42,9 +39,3 @@ def _stores_of(partial_config: PartialConfig, table: str) -> list[str]:
         return []
     sinks = (sink.settings for each in partial_config.pipelines.values() for sink in each.sinks)
     return sorted({sink.store_name for sink in sinks if sink.fixed_table == table and sink.store_name})
-
-
-def _tables_of_blobs(partial_config: PartialConfig) -> Iterator[str]:
-    for name, table in partial_config.tables.items():
-        if table.options.blobs is not None:
-            yield from table.options.blobs.tables(name)

@@ -1,24 +1,23 @@
 """The checked configuration: immutable, picklable, and without secrets in its repr."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from ingest.api import (
     ConfigError,
     Model,
     NotFoundError,
     OnError,
+    OptionPath,
     Settings,
     SinkSettings,
     SourceSettings,
     StoreSettings,
     TableSpec,
 )
-from ingest.api.feeds import feed_table_spec
-from ingest.api.notation import to_notation
+from ingest.api.table_feature import TableFeature
 from ingest.config.nodes import NodePath
 from ingest.config.options import DumpOptions, ErrorBudgetOptions, ReplayOptions, ServiceOptions, SparkOptions
 from ingest.config.problems import Place, Report
@@ -82,46 +81,34 @@ def unique_names(components: Sequence[tuple[str, str | None]]) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class TableUpdates:
-    """
-    The deferred updates of a table.
-
-    Attributes:
-        processor: merges the updates of a column.
-        columns: columns and families that it merges; all if empty.
-    """
-
-    processor: Component[Model]
-    columns: tuple[bytes, ...] = ()
-
-    def identity(self) -> str:
-        """Canonical text, recorded with the table: rows written with one are not read with another."""
-        columns = [to_notation(column) for column in sorted(self.columns)]
-        options = self.processor.settings.model_dump(mode="json")
-        return json.dumps({"processor": self.processor.kind, "options": options, "columns": columns}, sort_keys=True)
-
-
-@dataclass(frozen=True, slots=True)
 class Table:
     """
     A declared table.
 
     Attributes:
-        updates: its deferred updates; None if a row replaces an earlier one.
-        column_types: with which values are shown: those of its options, and the type of its processor.
+        components: path of an option that names a component -> the component.
+        features: that it has, in the order in which an event passes their writers.
+        column_types: with which values are shown: those of its options, and those of its features.
     """
 
     name: str
     store: str
     options: TableOptions
     location: Place
-    updates: TableUpdates | None = None
+    components: Mapping[OptionPath, Component[Model]] = field(default_factory=dict)
+    features: tuple[TableFeature[Any], ...] = ()
     column_types: ColumnTypes = AS_BYTES
 
     def spec(self) -> TableSpec:
         """The definition with which a store creates the table."""
         spec = self.options.spec(self.name)
-        return spec if self.updates is None else replace(spec, updates=self.updates.identity())
+        for feature in self.features:
+            spec = feature.declared(spec, self)
+        return spec
+
+    def internal_tables(self) -> Iterator[TableSpec]:
+        """The tables that its store has beside it, and that no file may declare."""
+        return (spec for feature in self.features for spec in feature.internal_tables(self.spec()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +165,11 @@ class TestCase:
 
 
 def declared_in(store: str, tables: Iterable[Table]) -> dict[str, TableSpec]:
-    """Table name -> declaration, for the tables of one store and those that have their feeds."""
-    specs = [table.spec() for table in tables if table.store == store]
-    feeds = [feed for spec in specs if (feed := feed_table_spec(spec)) is not None]
-    return {spec.name: spec for spec in (*specs, *feeds)}
+    """Table name -> declaration, for the tables of one store and those that their features have beside them."""
+    found = [table for table in tables if table.store == store]
+    specs = [table.spec() for table in found]
+    internal = [spec for table in found for spec in table.internal_tables()]
+    return {spec.name: spec for spec in (*specs, *internal)}
 
 
 def no_pipeline(name: str, known: Iterable[str]) -> NotFoundError:
@@ -238,11 +226,13 @@ class Configuration:
             raise no_pipeline(name, self.pipelines)
         return self.pipelines[name]
 
-    def updated_by(self, pipeline: Pipeline) -> list[Table]:
-        """The tables with deferred updates that a pipeline writes, by name."""
+    def written_by(self, pipeline: Pipeline, feature: type[TableFeature[Any]]) -> list[Table]:
+        """The tables with a feature that a pipeline writes, by name."""
         targets = pipeline.targets
         tables = (self.tables[name] for name in sorted(self.tables))
-        return [table for table in tables if table.updates is not None and (table.store, table.name) in targets]
+        return [
+            table for table in tables if feature.options_of(table) is not None and (table.store, table.name) in targets
+        ]
 
     def column_types(self, table: str, store: str | None = None) -> ColumnTypes:
         """

@@ -10,7 +10,6 @@ from ingest.config.nodes import NodePath, locations
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.config.references import expressions_in, read_by, read_when
-from ingest.config.updates import writes_updates
 from ingest.expressions import CORE_NAMES, FUNCTIONS, is_name, quoted
 from ingest.suggest import closest, did_you_mean, misspelled
 
@@ -71,7 +70,7 @@ def check_names(pipeline: PartialPipeline, partial_config: PartialConfig, bindin
         return  # other formats set attributes from the record
     names = _names(pipeline.decorators)
     if not has_headers:
-        _check_merged_columns(pipeline, partial_config, names, given, binding)
+        _check_named_columns(pipeline, partial_config, names, given, binding)
     sinks = [(sink, prefix) for sink in pipeline.sinks if (prefix := sink.settings.cell_prefix) is not None]
     for sink, prefix in sinks:
         has_cells = _has_cell(names, prefix)
@@ -101,28 +100,27 @@ def _check_prefixes(
                 _warn_malformed_cells(start, place, prefix, decorator, later, binding)
 
 
-def _check_merged_columns(
+def _check_named_columns(
     pipeline: PartialPipeline, partial_config: PartialConfig, names: _Names, given: set[str], binding: Binding
 ) -> None:
-    """Warn of columns that a processor merges and no decorator sets: of the one that is meant, no values are merged."""
+    """Warn of columns that an option of a table names and no decorator sets: probably another one is meant."""
     prefixes: dict[str, list[str | None]] = {}
     for sink in pipeline.sinks:
-        if writes_updates(sink, partial_config):
+        if (table := partial_config.table_of(sink.settings)) is not None:
             prefix = None if sink.settings.adds_cells else sink.settings.cell_prefix
-            prefixes.setdefault(sink.settings.fixed_table or "", []).append(prefix)
+            prefixes.setdefault(table.name, []).append(prefix)
     for name, found in prefixes.items():
         table = partial_config.tables[name]
-        updates = table.options.updates
         starts = [prefix for prefix in found if prefix is not None]
-        if updates is None or len(starts) < len(found):
+        if len(starts) < len(found):
             continue
         written = {known.removeprefix(prefix) for prefix in starts for known in {*names.known, *given} - {prefix}}
-        for index, column in enumerate(updates.columns):
+        for path, column, unless_set in table.named_columns():
             is_declared = column.partition(":")[0] in table.options.families
             is_set = any(prefix + column in given or names.may_have(prefix + column) for prefix in starts)
             if ":" in column and is_declared and not is_set:
-                place = locations(table.node).get(("updates", "columns", index), table.location)
-                message = f'no decorator sets the column "{column}", so the processor merges nothing there'
+                place = locations(table.node).get(path, table.location)
+                message = f'no decorator sets the column "{column}", so {unless_set}'
                 hint = did_you_mean(column, sorted(written)) or "correct it, or leave it out"
                 binding.warning(Kind.DOUBTFUL, place, message, hint)
 

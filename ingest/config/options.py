@@ -17,9 +17,9 @@ from ingest.api import (
 )
 from ingest.config.http_tls import HttpTlsOptions
 from ingest.config.spark_conf import checked
-from ingest.config.time_of_day import PATTERN, seconds_of_day
 from ingest.expressions import zone_of
 from ingest.formats.addresses import host_and_port, is_this_machine
+from ingest.formats.time_of_day import PATTERN, seconds_of_day
 from ingest.kafka.settings import (
     Brokers,
     KafkaConnection,

@@ -1,8 +1,12 @@
 """The parts of a file that were bound without errors; later checks run on them despite errors elsewhere."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
-from ingest.api import Model, Settings, SinkSettings, SourceSettings, StoreSettings
+from ingest.api import Model, OptionPath, Settings, SinkSettings, SourceSettings, StoreSettings
+from ingest.api.declared_table import NamedColumn
+from ingest.api.table_feature import TableFeature
 from ingest.config.model import Component, Locations
 from ingest.config.nodes import MappingNode, Node, ScalarNode
 from ingest.config.options import DumpOptions, PipelineOptions, ServiceOptions, SparkOptions
@@ -37,15 +41,31 @@ class PartialTable:
     A declared table and its place.
 
     Attributes:
-        processor: of its deferred updates; None without them, or if it is invalid.
-        value_type: of the values that the processor returns; None if it has none.
+        components: as `Table.components`, without those that are invalid.
+        features: as `Table.features`.
     """
 
+    name: str
     options: TableOptions
     node: Node
     location: Place
-    processor: Component[Model] | None = None
-    value_type: str | None = None
+    components: dict[OptionPath, Component[Model]]
+    features: tuple[TableFeature[Any], ...]
+
+    @property
+    def adds_to_rows(self) -> bool:
+        """Whether events add to a row of the table, so that none replaces what another has written."""
+        return any(feature.adds_to_rows for feature in self.features)
+
+    def named_columns(self) -> Iterator[NamedColumn]:
+        """The columns and families that the options of its features name."""
+        for feature in self.features:
+            yield from feature.columns(feature.options_of(self))
+
+    def declared_tables(self) -> Iterator[str]:
+        """Names of the further tables that the file declares with it."""
+        for feature in self.features:
+            yield from feature.declared_tables(self)
 
 
 @dataclass(slots=True)
@@ -79,6 +99,12 @@ class PartialConfig:
     test_cases: list[tuple[CaseOptions, Node]] = field(default_factory=list)
     store_uses: list[ScalarNode] = field(default_factory=list)
     pipeline_uses: list[ScalarNode] = field(default_factory=list)
+
+    def table_of(self, sink: SinkSettings) -> PartialTable | None:
+        """The declared table that a sink names, in its store; None if there is none."""
+        declared, only = self.tables.get(sink.fixed_table or ""), self.only_store()
+        is_it = declared is not None and (sink.store_name or only) == (declared.options.store or only)
+        return declared if is_it else None
 
     def only_store(self) -> str | None:
         """The default store of sinks and tables; None unless the file has exactly one."""

@@ -2,18 +2,18 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from ingest.api import Model, SinkSettings, SourceSettings
-from ingest.api.notation import name_to_bytes
-from ingest.config.blob_tables import tables_of_blobs
+from ingest.api.declared_table import Locator
 from ingest.config.column_types import column_types_of
-from ingest.config.model import Component, Pipeline, Table, TableUpdates, TestCase
+from ingest.config.model import Component, Pipeline, Table, TestCase
 from ingest.config.nodes import Node, locations, plain
 from ingest.config.options import DeadLetterTopic
-from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
+from ingest.config.partial import PartialConfig, PartialPipeline
+from ingest.config.tables import TableOptions
 from ingest.kafka.settings import connection_of
 
 S = TypeVar("S", bound=Model)
@@ -28,16 +28,22 @@ class Resolved:
     tests: tuple[TestCase, ...]
 
 
-def resolve(partial_config: PartialConfig) -> Resolved:
-    """Fill in all omitted names; the configuration must have no errors."""
+def resolve(partial_config: PartialConfig, locator: Locator) -> Resolved:
+    """
+    Fill in all omitted names; the configuration must have no errors.
+
+    Raises:
+        CatalogError: a component of a table cannot be imported.
+    """
     tables = {
         name: Table(
             name,
             table.options.store or partial_config.only_store() or "",
             table.options,
             table.location,
-            _updates(table),
-            column_types_of(table),
+            table.components,
+            table.features,
+            column_types_of(table, locator),
         )
         for name, table in partial_config.tables.items()
     }
@@ -52,20 +58,24 @@ def resolve(partial_config: PartialConfig) -> Resolved:
         )
         for options, node in partial_config.test_cases
     )
-    of_blobs = {each.name: each for table in tables.values() for each in tables_of_blobs(table)}
+    further = {each.name: each for table in tables.values() for each in _declared_with(table)}
     return Resolved(
-        tables | of_blobs,
+        tables | further,
         {name: _pipeline(pipeline, partial_config, tables) for name, pipeline in partial_config.pipelines.items()},
         tests,
     )
 
 
-def _updates(table: PartialTable) -> TableUpdates | None:
-    options = table.options.updates
-    if options is None:
-        return None
-    assert table.processor is not None  # noqa: S101 - there are no errors
-    return TableUpdates(table.processor, tuple(map(name_to_bytes, options.columns)))
+def _declared_with(table: Table) -> Iterator[Table]:
+    """The further tables that a table declares."""
+    for feature in table.features:
+        for name, options in feature.declared_tables(table).items():
+            yield Table(
+                name,
+                table.store,
+                TableOptions.model_validate({"store": table.options.store, **options}),
+                table.location,
+            )
 
 
 def _given(node: Node) -> tuple[dict[str, object], ...]:

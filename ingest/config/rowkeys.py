@@ -9,7 +9,6 @@ from ingest.config.model import Component
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.problems import Kind, Place
 from ingest.config.references import read_at, read_by, read_when, set_by
-from ingest.config.updates import writes_updates
 from ingest.expressions import CORE_NAMES
 
 _OF_RECORD = frozenset(CORE_NAMES)
@@ -49,7 +48,8 @@ def check_row_keys(pipeline: PartialPipeline, partial_config: PartialConfig, bin
         keys |= found
         table = sink.settings.fixed_table
         is_invalid = table in partial_config.table_names and table not in partial_config.tables
-        if not is_invalid and not writes_updates(sink, partial_config):
+        declared = partial_config.table_of(sink.settings)
+        if not is_invalid and (declared is None or not declared.adds_to_rows):
             unique |= found
     for key in unique.values():
         if key.is_template:

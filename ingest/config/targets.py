@@ -80,7 +80,7 @@ def check_table(
     if name in partial_config.table_names and name not in partial_config.tables:
         return  # its options have problems, which are reported
     declared = {table: options for table, options in partial_config.tables.items() if stores[table] == store}
-    has_values = any(table.options.updates is None for table in declared.values())
+    has_values = any(not table.adds_to_rows for table in declared.values())
     if name not in declared and (has_values or did_you_mean(name, declared)):
         hint = did_you_mean(name, declared) or "add it under `tables`"
         binding.problem(Kind.UNKNOWN_REFERENCE, sink.place("table"), f'there is no table "{name}" under `tables`', hint)

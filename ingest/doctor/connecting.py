@@ -22,6 +22,7 @@ from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
+from sinks.blobs.feature import Blobs
 from sinks.rewriting.owner import refuse_other_owner
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
                 store.get(spec.name, ANY_KEY)
         _check_durabilities(configuration, name, store)
         for table in tables:
-            if table.store == name and table.options.blobs is not None:
+            if table.store == name and Blobs.options_of(table) is not None:
                 blobs_in(store, table).check()
         return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
 

@@ -8,13 +8,13 @@ from typing import Any, NamedTuple, cast
 from ingest.api import ConfigError, NotFoundError, Row, SinkSettings, Store
 from ingest.api.table_feature import FeaturePlan, planned_of
 from ingest.catalog import Catalog
-from ingest.config.blob_tables import tables_of_blobs
 from ingest.config.model import Component, Configuration, Table
 from ingest.plan.stores import reading_store
 from ingest.suggest import did_you_mean
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.feature import Blobs
 from sinks.blobs.large_values import DeadLetterPlace
-from sinks.blobs.options import BlobOptions, options_of
 from sinks.blobs.resolving import resolved
 from sinks.blobs.retention_horizon import RetentionHorizon
 from sinks.blobs.tables import BlobTables
@@ -57,8 +57,8 @@ class BlobsOfTable(NamedTuple):
 def blobs_of(configuration: Configuration, table: str) -> BlobsOfTable | None:
     """The blob store of a table; None if the file declares none."""
     declared = configuration.tables.get(table)
-    blobs = None if declared is None else declared.options.blobs
-    return None if blobs is None else BlobsOfTable(blobs.prefix(table), options_of(blobs))
+    blobs = None if declared is None else Blobs.options_of(declared)
+    return None if blobs is None else BlobsOfTable(blobs.prefix(table), blobs.stored())
 
 
 @contextmanager
@@ -90,9 +90,9 @@ def require_blobs(store: Store[Any], table: Table) -> None:
         BlobsElsewhereError: the table has another blob store.
     """
     blobs_in(store, table).check_owner()
-    for own in tables_of_blobs(table):
-        if store.families(own.name) is None:
-            raise NotFoundError(f'there is no table "{own.name}"', hint="no blob was stored yet")
+    for own in Blobs().declared_tables(table):
+        if store.families(own) is None:
+            raise NotFoundError(f'there is no table "{own}"', hint="no blob was stored yet")
 
 
 def table_with_blobs(configuration: Configuration, table: str) -> Table:
@@ -104,7 +104,7 @@ def table_with_blobs(configuration: Configuration, table: str) -> Table:
         ConfigError: the table has no blob store.
     """
     tables = configuration.tables
-    found = {name: each.options.blobs for name, each in tables.items() if each.options.blobs is not None}
+    found = {name: blobs for name, each in tables.items() if (blobs := Blobs.options_of(each)) is not None}
     if table not in tables:
         hint = did_you_mean(table, found)
         if not hint:
@@ -125,10 +125,10 @@ def blobs_in(store: Store[Any], table: Table) -> BlobStore:
     Raises:
         ConfigError: the table has no blob store.
     """
-    blobs = table.options.blobs
+    blobs = Blobs.options_of(table)
     if blobs is None:
         raise no_blob_store(table.name)
-    return BlobStore(store, blobs.prefix(table.name), options_of(blobs), owner=table.name)
+    return BlobStore(store, blobs.prefix(table.name), blobs.stored(), owner=table.name)
 
 
 def dumps_of(configuration: Configuration, table: str) -> RetentionHorizon:
@@ -172,7 +172,7 @@ def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: Featur
             continue
         # only the settings of a mapper name a store
         fixed = cast("MapperSettings", sink.settings).fixed_table
-        for table, values in planned_of(features.get(store, {}), "blobs").items():
+        for table, values in planned_of(features.get(store, {}), Blobs.name).items():
             if fixed in {None, table}:
                 return DeadLetterPlace(store, table, values)
     return None

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from importlib import metadata
 
 from ingest.api import CatalogError
-from ingest.plan.features import table_features
+from ingest.catalog import table_features
 from ingest.plan.plan import Plan
 from ingest.plugins.loader import PluginFile, class_at
 

@@ -1,22 +1,13 @@
 """The features of the tables of a pipeline, planned on the driver and used in the tasks."""
 
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
 from typing import Any
 
 from ingest.api.table_feature import FeaturePlan, TableFeature, WriterPlace, planned_of
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
-from ingest.catalog import Catalog
+from ingest.catalog import Catalog, table_features
 from ingest.config.model import Configuration, Pipeline
 from ingest.plan.creating import create
-from ingest.plugins.loader import class_at
-from sinks import BUILTIN_FEATURES
-
-
-@cache
-def table_features() -> tuple[TableFeature, ...]:
-    """All features, in the order in which an event passes their writers."""
-    return tuple(class_at(path)() for path in BUILTIN_FEATURES)
 
 
 def features_of(
@@ -39,7 +30,7 @@ def features_of(
         is_named = (table.store, table.name) in pipeline.targets
         if not is_named and (table.store, None) not in pipeline.targets:
             continue
-        for feature in table_features():
+        for feature in table.features:
             if (only is None or feature.name in only) and (is_named or not feature.only_named):
                 planned = feature.planned(table, catalog)
                 if planned is not None:
@@ -61,7 +52,7 @@ def table_writers(
     reader: RowReader,
     withdraws: bool,
     max_put_bytes: int | None = None,
-    is_used: Callable[[TableFeature], bool] = lambda _feature: True,
+    is_used: Callable[[TableFeature[Any]], bool] = lambda _feature: True,
 ) -> dict[str, FirstWriter]:
     """
     The first writers of the tables with features, in a task.

@@ -16,6 +16,7 @@ from ingest.durable.register import StateRegisters
 from ingest.plan.stores import missing_table, reading_store, reading_store_if_exists
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import FeedDisabledError
+from sinks.feed.feature import Feed
 from sinks.feed.leases import GroupLeases
 from sinks.feed.state import FeedState
 
@@ -55,7 +56,7 @@ def open_feed(configuration: Configuration, catalog: Catalog, table: str) -> Ite
             client.state()
         except FeedDisabledError:
             declared = configuration.tables.get(table)
-            if declared is not None and declared.options.feed is not None:
+            if declared is not None and Feed.options_of(declared) is not None:
                 raise FeedDisabledError(table, is_declared=True) from None
             if table not in store.tables():
                 raise missing_table(table, store.tables()) from None

@@ -7,9 +7,10 @@ from typing import Any, cast
 
 from ingest.api import Decoding, OffsetUnit, OnError, Settings, SinkSettings, StoreSettings
 from ingest.api.table_feature import FeaturePlan
+from ingest.catalog import table_features
 from ingest.config.model import Component
 from ingest.masks import Masks
-from ingest.plan.features import of_feature, table_features
+from ingest.plan.features import of_feature
 from ingest.plugins.loader import PluginFile
 from sinks.blobs.large_values import DeadLetterPlace
 from sinks.mapping.mapper import MapperSettings

@@ -3,11 +3,12 @@
 from collections.abc import Collection, Mapping
 
 from ingest.api import Decoding, OnError, StoreSettings
-from ingest.config.model import Component, TableUpdates
+from ingest.config.model import Component
 from ingest.masks import Masks
 from ingest.plan.plan import Plan
 from ingest.plan.updates import UPDATES
 from ingest.plugins.loader import PluginFile
+from sinks.updates.table_updates import TableUpdates
 
 
 def reading_plan(
@@ -21,7 +22,7 @@ def reading_plan(
 
     Args:
         stores: with names and import paths, as `store_component` returns them.
-        updates: name of a store -> table -> its deferred updates, as `located_updates` returns them.
+        updates: name of a store -> table -> its deferred updates, as `declared_updates` returns them.
         files: plugin modules beside the pipeline file.
         masks: of the configuration.
     """

@@ -4,14 +4,15 @@ from typing import Any
 
 from ingest.api import Store, UpdatesDifferError
 from ingest.catalog import Catalog
-from ingest.config.model import Configuration, TableUpdates
+from ingest.config.model import Configuration
 from ingest.plan.creating import create
 from ingest.plan.features import of_feature
 from ingest.plan.plan import Plan
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import UPDATES_HINT
-from sinks.updates.feature import Updates, located_updates
+from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging
+from sinks.updates.table_updates import TableUpdates
 
 UPDATES = Updates.name
 
@@ -22,12 +23,11 @@ def updates_in(plan: Plan) -> dict[str, dict[str, TableUpdates]]:
 
 
 def declared_updates(configuration: Configuration, store: str, table: str, catalog: Catalog) -> TableUpdates | None:
-    """The deferred updates that a file declares for a table of a store, as `located_updates`; None without any."""
+    """The deferred updates that a file declares for a table of a store, as planned; None without any."""
     declared = configuration.tables.get(table)
-    if declared is None or declared.updates is None or declared.store != store:
+    if declared is None or declared.store != store:
         return None
-    located: TableUpdates = located_updates(declared.updates, catalog)
-    return located
+    return Updates().planned(declared, catalog)
 
 
 def live_merging(updates: TableUpdates) -> Merging:
@@ -42,7 +42,7 @@ def recorded_merging(store: Store[Any], table: str, declared: TableUpdates | Non
     Args:
         store: open, for reading or writing.
         table: its name.
-        declared: its deferred updates in the file, from `located_updates`; None if the file declares none.
+        declared: its deferred updates in the file, from `declared_updates`; None if the file declares none.
 
     Raises:
         UpdatesDifferError: the table's record has deferred updates, and the file declares none, or others.

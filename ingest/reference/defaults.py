@@ -16,7 +16,7 @@ from ingest.config.options import (
     ServiceOptions,
     SparkOptions,
 )
-from ingest.config.tables import TableOptions
+from ingest.config.tables import table_options
 from ingest.config.translate import model_at
 
 _SECTIONS: Mapping[str, type[Model]] = {"service": ServiceOptions, "spark": SparkOptions}
@@ -34,8 +34,9 @@ def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, obj
         found["dump"] = _with_defaults(DumpOptions, found["dump"])
     for name, model in _SECTIONS.items():
         found[name] = _with_defaults(model, found.get(name))
+    table_model = table_options(lookup.table_features())
     found["tables"] = {
-        name: _with_defaults(TableOptions, table) for name, table in _mapping(found.get("tables")).items()
+        name: _with_defaults(table_model, table) for name, table in _mapping(found.get("tables")).items()
     }
     found["stores"] = {
         name: _component(store, "stores", lookup) for name, store in _mapping(found.get("stores")).items()

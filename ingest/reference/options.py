@@ -13,6 +13,7 @@ from pydantic_core import PydanticUndefined
 
 from ingest.api import Model, SmallFile
 from ingest.api.settings import ByteSize, Duration
+from ingest.catalog import table_features
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import (
     DEAD_LETTERS,
@@ -23,7 +24,7 @@ from ingest.config.options import (
     Share,
     SparkOptions,
 )
-from ingest.config.tables import TableOptions
+from ingest.config.tables import table_options
 from ingest.config.test_cases import CaseOptions
 from ingest.config.translate import model_at
 from ingest.config.writing import flow
@@ -166,7 +167,7 @@ def configuration_sections() -> list[ConfigurationSection]:
         ("service", "`service`", ServiceOptions),
         ("dump", "`dump`", DumpOptions),
         ("spark", "`spark`", SparkOptions),
-        ("tables", "`tables`: each table", TableOptions),
+        ("tables", "`tables`: each table", table_options(table_features())),
         ("pipelines", "`pipelines`: each pipeline, besides `source`, `decorators` and `sinks`", PipelineOptions),
         *(("dead_letters", f"`dead_letters: {{{kind}: …}}`", model) for kind, model in DEAD_LETTERS.items()),
         ("tests", "`tests`: each test", CaseOptions),

@@ -16,7 +16,7 @@ from ingest.config.options import (
     ServiceOptions,
     SparkOptions,
 )
-from ingest.config.tables import TableOptions
+from ingest.config.tables import table_options
 from ingest.config.test_cases import CaseOptions
 
 _TYPES = ("decorators", "sinks", "stores", "sources")
@@ -39,12 +39,13 @@ def json_schema(lookup: Lookup) -> Schema:
         for component_type in _TYPES
     }
     by_type["dead_letters"] = dict(DEAD_LETTERS)
+    table_model = table_options(lookup.table_features())
     sections: tuple[type[Model], ...] = (
         SecretsOptions,
         ServiceOptions,
         DumpOptions,
         SparkOptions,
-        TableOptions,
+        table_model,
         PipelineOptions,
         CaseOptions,
     )
@@ -76,7 +77,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "dump": ref(DumpOptions),
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),
-        "tables": _each({"anyOf": [ref(TableOptions), {"type": "null"}]}),
+        "tables": _each({"anyOf": [ref(table_model), {"type": "null"}]}),
         "chains": _each(decorators),
         "pipelines": _each(_named("pipeline")),
         "tests": {"type": "array", "items": ref(CaseOptions)},

@@ -7,9 +7,10 @@ from typing import Any
 
 from ingest.api import Committer, StoreSettings, TableSpec
 from ingest.api.table_feature import StoreFeatures, planned_of
+from ingest.catalog import table_features
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.features import connection, table_features
+from ingest.plan.features import connection
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter

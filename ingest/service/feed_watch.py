@@ -13,6 +13,7 @@ from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import FeedDisabledError
+from sinks.feed.feature import Feed
 from sinks.feed.lag import lags_of
 
 CHECK_S = 15.0
@@ -35,7 +36,7 @@ class FeedWatch(TableWatch[tuple[str, str], GroupLag]):
 
 def _measures(shared: Shared) -> Measures[tuple[str, str], GroupLag]:
     tables = shared.configuration.tables.items()
-    return {name: partial(_lags, shared, name) for name, table in tables if table.options.feed is not None}
+    return {name: partial(_lags, shared, name) for name, table in tables if Feed.options_of(table) is not None}
 
 
 def _lags(shared: Shared, table: str) -> dict[tuple[str, str], GroupLag]:

@@ -10,10 +10,10 @@ import orjson
 from ingest.api import ConfigError, NoTableError, NotFoundError, Store
 from ingest.api.notation import shown
 from ingest.clock import now_ms
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.checking import DeadLetters, Finding, checked
 from sinks.blobs.errors import BlobsDifferError, BlobsElsewhereError, BlobsOfOtherTableError
 from sinks.blobs.open_tables import OpenTables
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import CellReferences
 from sinks.blobs.reading import BlobReader
 from sinks.blobs.references import CELL_REFERENCE, check_references, unreadable

@@ -1,6 +1,6 @@
 """Compression of single blocks, by the codecs of pyarrow: LZ4 frames and Zstandard frames."""
 
-from sinks.blobs.options import BlobCompression
+from sinks.blobs.blob_options import BlobCompression
 
 
 def compressed(data: bytes, compression: BlobCompression) -> bytes:

@@ -6,9 +6,9 @@ from typing import Any
 
 from ingest.api import Mutation, NotFoundError, Put, Store
 from ingest.clock import now_ms
+from sinks.blobs.blob_options import PIN_AGAIN_MS, BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobMissingError
-from sinks.blobs.options import PIN_AGAIN_MS, BlobOptions
 from sinks.blobs.pointers import Pointer, cell_reference
 from sinks.blobs.tables import BLOCK_KEY_BYTES, CHECKSUM, DATA
 from sinks.rowkeys.row_format import RowFormat

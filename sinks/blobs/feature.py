@@ -1,33 +1,51 @@
 """A blob store as a feature of a table: large values are moved into it, and pointers are written in their place."""
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from ingest.api import Committer
-from ingest.api.table_feature import Counted, Locator, TableFeature
-from sinks.blobs.large_values import LargeValues
-from sinks.blobs.options import options_of
+from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
+from ingest.api.table_feature import Counted, TableFeature
+from sinks.blobs.checks import check_blobs
+from sinks.blobs.options import BlobsOptions
 
-if TYPE_CHECKING:  # planning imports no writer, so that `explain` and `test` start faster
+if TYPE_CHECKING:  # reading a file imports no blob store, and planning no writer
+    from sinks.blobs.large_values import LargeValues
     from sinks.blobs.moving import BlobMovingStore
     from sinks.blobs.staging import BlobStagingWriter
     from sinks.writing.staging import StagingWriter
 
 
-class Blobs(TableFeature):
+class Blobs(TableFeature[BlobsOptions]):
     """A blob is durable before the pointer to it is written."""
 
     name = "blobs"
+    text = "A blob store for large values of this table; see `attr2hbase blob`."
+    example = MappingProxyType({"compression": "zstd"})
+    options_model = BlobsOptions
 
-    def planned(self, table: Any, locator: Locator) -> LargeValues | None:  # noqa: ARG002
+    def check(self, options: BlobsOptions, table: CheckedTable, file: CheckedFile) -> None:
+        """Report a table that cannot have a blob store, and a blob store whose tables have another use."""
+        check_blobs(options, table, file)
+
+    def declared_tables(self, table: DeclaredTable) -> Mapping[str, Mapping[str, object]]:
+        """The tables of the blob store."""
+        blobs = self.options_of(table)
+        tables = {} if blobs is None else blobs.tables(table.name)
+        return {name: {"families": {family: {}}} for name, family in tables.items()}
+
+    def planned(self, table: DeclaredTable, locator: Locator) -> "LargeValues | None":  # noqa: ARG002
         """Which values are moved; None if no value is, as without `threshold`."""
-        blobs = table.options.blobs
+        from sinks.blobs.large_values import LargeValues
+
+        blobs = self.options_of(table)
         if blobs is None or blobs.threshold is None:
             return None
-        return LargeValues(blobs.prefix(table.name), options_of(blobs), blobs.threshold)
+        return LargeValues(blobs.prefix(table.name), blobs.stored(), blobs.threshold)
 
     def connection(
-        self, target: Any, planned: Mapping[str, LargeValues], staging: "StagingWriter | None" = None
+        self, target: Any, planned: "Mapping[str, LargeValues]", staging: "StagingWriter | None" = None
     ) -> "BlobMovingStore | BlobStagingWriter":
         """Moves large values before a call, or stages them beside the file of the task."""
         from sinks.blobs.moving import BlobMovingStore
@@ -41,7 +59,7 @@ class Blobs(TableFeature):
         self,
         committer: Committer,
         store: Any,
-        planned: Mapping[str, LargeValues],
+        planned: "Mapping[str, LargeValues]",
         on_counted: Callable[[Counted], None],
     ) -> Committer:
         """Stores the staged values before the rows with their pointers."""

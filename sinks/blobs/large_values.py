@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ingest.api import NoTableError, NotFoundError, Store
 from ingest.clock import now_ms
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.writing import StoredBlob
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from ingest.api import Mutation, Put, Store, WriteRejectedError
 from ingest.clock import now_ms
+from sinks.blobs.blob_options import PIN_AGAIN_MS
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
-from sinks.blobs.options import PIN_AGAIN_MS
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
 from sinks.writing.target import TargetLayer
 

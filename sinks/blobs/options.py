@@ -1,62 +1,86 @@
-"""How blobs are stored."""
+"""The option `blobs` of tables."""
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import Any
+from collections.abc import Mapping
+from typing import Literal
 
-from ingest.api.blobs import MIN_SWEEP_AFTER_S
+from pydantic import field_validator
+from pydantic_core import PydanticCustomError
 
-MIB = 1 << 20
-PIN_AGAIN_MS = MIN_SWEEP_AFTER_S * 1000 // 2
-"""A writer of pointers pins their blobs again after a call that lasted so long, whatever its own `sweep_after` is."""
-HEARTBEAT_MS = MIN_SWEEP_AFTER_S * 1000 // 4
-"""Time between two heartbeats of a writer of blocks, whatever its own `sweep_after` is."""
-
-
-class BlobCompression(StrEnum):
-    """Compression of the blocks of a blob."""
-
-    NONE = "none"
-    LZ4 = "lz4"
-    ZSTD = "zstd"
+from ingest.api import ByteSize, Duration, Model, alias_rejection, option
+from ingest.api.blobs import MAX_BLOCK_BYTES, MIN_SWEEP_AFTER_S, blob_tables
+from ingest.api.cells import TABLE_NAME
+from ingest.formats.time_of_day import PATTERN, seconds_of_day
+from sinks.blobs.blob_options import BlobCompression, BlobOptions
 
 
-@dataclass(frozen=True, slots=True)
-class BlobOptions:
-    """
-    The options of a blob store.
+class BlobsOptions(Model):
+    """A blob store: large values in blocks, stored once for each content, in three tables beside the table."""
 
-    Attributes:
-        block_bytes: size of a block before its compression; the last block of a blob may be shorter.
-        read_ahead_bytes: blocks that a reader fetches in one call, before their compression; at least one block.
-        compression: of each block by itself.
-        sweep_after_s: a blob without references is deleted after this time, and so is what a killed writer has left; at
-            least `MIN_SWEEP_AFTER_S`.
+    name: str | None = option(
+        "Prefix of the names of its tables `NAME_meta`, `NAME_value` and `NAME_refs`; the name of the table and "
+        "`_blobs` if left out. It cannot be changed once blobs are stored.",
+        default=None,
+        example="events_blobs",
+    )
+    threshold: ByteSize | None = option(
+        "Sinks move values of this table that are larger than this into the blob store, and write a pointer into the "
+        "cell; none are moved if left out.",
+        default=None,
+        example="1MiB",
+        ge=1,
+    )
+    block_size: ByteSize = option(
+        "Size of a block before its compression. It cannot be changed once blobs are stored.",
+        default="1MB",
+        ge=1,
+        le=MAX_BLOCK_BYTES,
+    )
+    read_ahead: ByteSize = option(
+        "Blocks that a reader fetches in one call, before their compression; at least one block.", default="4MiB", ge=1
+    )
+    compression: Literal["none", "lz4", "zstd"] = option(
+        "Compression of the blocks: none, lz4 or zstd. It cannot be changed once blobs are stored.", default="none"
+    )
+    sweep_after: Duration = option(
+        "A sweep deletes a blob that nothing has referred to for so long, and what a killed writer has left; at least "
+        "a minute.",
+        default="24h",
+        ge=MIN_SWEEP_AFTER_S,
+    )
+    sweep_at: str | None = option(
+        "Time of day, in UTC, at which a running service starts a sweep, as a job. If left out, it starts none by "
+        "itself.",
+        default=None,
+        example="03:00",
+        pattern=PATTERN,
+    )
 
-    Raises:
-        ValueError: `sweep_after_s` is less.
-    """
-
-    block_bytes: int = 1_000_000
-    read_ahead_bytes: int = 4 * MIB
-    compression: BlobCompression = BlobCompression.NONE
-    sweep_after_s: float = 24 * 3600.0
-
-    def __post_init__(self) -> None:
-        if self.sweep_after_s < MIN_SWEEP_AFTER_S:
-            raise ValueError(f"sweep_after_s is {self.sweep_after_s}, it must be at least {MIN_SWEEP_AFTER_S}")
+    @field_validator("name")
+    @classmethod
+    def _tables_can_exist(cls, name: str | None) -> str | None:
+        if name is not None and (not TABLE_NAME.fullmatch(name) or alias_rejection(name) is not None):
+            hint = alias_rejection(name) or "use only letters, digits, _, - and ."
+            raise PydanticCustomError("wrong_type", '"{name}" is not a valid name', {"name": name, "hint": hint})
+        return name
 
     @property
-    def sweep_after_ms(self) -> int:
-        """`sweep_after_s` in milliseconds."""
-        return int(self.sweep_after_s * 1000)
+    def sweep_at_s(self) -> int | None:
+        """Seconds from midnight to the start of the daily sweep; None without one."""
+        return seconds_of_day(self.sweep_at)
 
+    def prefix(self, table: str) -> str:
+        """The names of its tables begin with this."""
+        return self.name or f"{table}_blobs"
 
-def options_of(blobs: Any) -> BlobOptions:
-    """The options of `ingest.config.blobs.BlobsOptions` as a blob store takes them."""
-    return BlobOptions(
-        block_bytes=blobs.block_size,
-        read_ahead_bytes=blobs.read_ahead,
-        compression=BlobCompression(blobs.compression),
-        sweep_after_s=blobs.sweep_after,
-    )
+    def tables(self, table: str) -> Mapping[str, str]:
+        """The names of its tables, each with that of its only family."""
+        return blob_tables(self.prefix(table))
+
+    def stored(self) -> BlobOptions:
+        """The options as a blob store takes them."""
+        return BlobOptions(
+            block_bytes=self.block_size,
+            read_ahead_bytes=self.read_ahead,
+            compression=BlobCompression(self.compression),
+            sweep_after_s=self.sweep_after,
+        )

@@ -27,7 +27,7 @@ from pydantic import Field
 
 from ingest.api import Delete, Scan, Store
 from ingest.durable.record import Record
-from sinks.blobs.options import BlobCompression
+from sinks.blobs.blob_options import BlobCompression
 from sinks.blobs.pages import paged
 from sinks.blobs.tables import STATUS
 

@@ -15,9 +15,9 @@ from typing import NamedTuple
 
 from ingest import failpoint
 from ingest.api import NotFoundError
+from sinks.blobs.blob_options import HEARTBEAT_MS, BlobOptions
 from sinks.blobs.errors import HashMismatchError
 from sinks.blobs.open_tables import OpenTables
-from sinks.blobs.options import HEARTBEAT_MS, BlobOptions
 from sinks.blobs.spool import ReadableBytes, SpooledBlob, spooled
 from sinks.blobs.status import BlobState, BlobStatus
 

@@ -1,44 +1,88 @@
 """Deferred updates as a feature of a table; planning imports no writer, so that `explain` and `test` start faster."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from ingest.api.table_feature import Locator, TableFeature, WriterPlace
+from ingest.api import TableSpec
+from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator, NamedColumn
+from ingest.api.notation import name_to_bytes
+from ingest.api.table_feature import TableFeature, WriterPlace
 from ingest.api.table_writer import FirstWriter, TableWriter
-from sinks.updates.merging import Merging
+from sinks.updates.checks import check_updates
+from sinks.updates.options import UpdatesOptions
+from sinks.updates.table_updates import TableUpdates
+
+_PROCESSOR = ("updates", "processor")
 
 
-def located_updates(updates: Any, locator: Locator) -> Any:
-    """
-    The deferred updates of a table (`ingest.config.model.TableUpdates`) for a plan or `live_merging`.
-
-    Raises:
-        CatalogError: the processor cannot be imported.
-    """
-    locator.load("processors", updates.processor.kind)
-    processor = locator.located("processors", updates.processor)
-    return replace(updates, processor=replace(processor, name=processor.kind))
-
-
-class Updates(TableFeature):
+class Updates(TableFeature[UpdatesOptions]):
     """The events of a split become one update row of each row; a processor merges the update rows of a row."""
 
     name = "updates"
+    text = (
+        "Deferred updates: what a sink maps to this table is added to the row instead of replacing it. It cannot be "
+        "changed once the table has rows."
+    )
+    example = MappingProxyType({"processor": "sum", "columns": ["c:hits"]})
+    options_model = UpdatesOptions
+    component_types = MappingProxyType({"processor": "processors"})
+    adds_to_rows = True
     needs_ranks = True
     only_named = True
 
-    def planned(self, table: Any, locator: Locator) -> Any:
-        """`ingest.config.model.TableUpdates`, with the location of the processor."""
-        return None if table.updates is None else located_updates(table.updates, locator)
+    @classmethod
+    def updates_of(cls, table: DeclaredTable) -> TableUpdates | None:
+        """The deferred updates of a table without problems; None if it has none."""
+        options = cls.options_of(table)
+        if options is None:
+            return None
+        return TableUpdates(table.components[_PROCESSOR], tuple(map(name_to_bytes, options.columns)))
 
-    def components(self, planned: Any) -> Sequence[Any]:
+    def check(self, options: UpdatesOptions, table: CheckedTable, file: CheckedFile) -> None:
+        """Report what cannot be merged or compacted, and sinks that cannot write updates."""
+        check_updates(options, table, file, _value_type(table, file.locator))
+
+    def columns(self, options: UpdatesOptions) -> Sequence[NamedColumn]:
+        """The columns that the processor merges."""
+        why = "the processor merges nothing there"
+        return [NamedColumn(("updates", "columns", index), name, why) for index, name in enumerate(options.columns)]
+
+    def column_types(self, table: DeclaredTable, locator: Locator) -> Mapping[bytes, str]:
+        """That of the processor, for the columns that it merges."""
+        options, value_type = self.options_of(table), _value_type(table, locator)
+        if options is None or value_type is None:
+            return {}
+        return dict.fromkeys([name_to_bytes(column) for column in options.columns] or [b""], value_type)
+
+    def declared(self, spec: TableSpec, table: DeclaredTable) -> TableSpec:
+        """With the identity of the updates."""
+        updates = self.updates_of(table)
+        return spec if updates is None else replace(spec, updates=updates.identity())
+
+    def planned(self, table: DeclaredTable, locator: Locator) -> TableUpdates | None:
+        """The updates, with the location of the processor."""
+        updates = self.updates_of(table)
+        return None if updates is None else updates.located(locator)
+
+    def components(self, planned: TableUpdates) -> Sequence[Any]:
         """The processor."""
         return (planned.processor,)
 
-    def writer(self, next_writer: TableWriter, planned: Any, place: WriterPlace) -> FirstWriter:
+    def writer(self, next_writer: TableWriter, planned: TableUpdates, place: WriterPlace) -> FirstWriter:
         """Folds the updates of a split."""
+        from sinks.updates.merging import Merging
         from sinks.updates.update_writer import UpdateWriter
 
         merging = Merging(place.create(planned.processor), planned.columns)
         return UpdateWriter(next_writer, place.table, merging, store_name=place.store, withdraws=place.withdraws)
+
+
+def _value_type(table: DeclaredTable, locator: Locator) -> str | None:
+    """The type of the values that the processor of a table writes; None if it has none, or is invalid."""
+    processor = table.components.get(_PROCESSOR)
+    if processor is None:
+        return None
+    found: str | None = locator.load("processors", processor.kind).value_type(processor.settings)
+    return found

@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
-from ingest.config.tables import CompactionOptions
 from ingest.service.rewriting.compaction import CompactionResult, compaction_steps
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.hbase.rpc.store import RpcStore
@@ -29,6 +28,7 @@ from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings
+from sinks.updates.options import CompactionOptions
 from sinks.updates.processors.sum import Sum
 from tests.support.names import unique
 from tests.support.place import Here

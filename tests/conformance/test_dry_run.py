@@ -22,7 +22,7 @@ from ingest.dry_run.inputs import record_of
 from ingest.plan.assemble import plan_of
 from ingest.plan.updates import live_merging
 from sinks.scanning.table_reader import TableReader
-from sinks.updates.feature import located_updates
+from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging, RowMerger
 from tests.support.scenarios import SCENARIOS, Scenario
 from tests.support.without_spark import WithoutSpark, records_of
@@ -46,9 +46,9 @@ def mergings_of(configuration: Configuration) -> dict[str, Merging]:
     """Table -> how its updates are merged, for the tables that have any."""
     catalog = Catalog()
     return {
-        table.name: live_merging(located_updates(table.updates, catalog))
+        table.name: live_merging(updates)
         for table in configuration.tables.values()
-        if table.updates is not None
+        if (updates := Updates().planned(table, catalog)) is not None
     }
 
 

@@ -22,7 +22,7 @@ from ingest.service.replay.state import ReplayTotals, _Plan
 from ingest.service.replay.update_replay import UnfinishedReplay
 from sinks.archive.placement import LastCommit
 from sinks.archive.rewrites import Announcement
-from sinks.blobs.options import BlobCompression
+from sinks.blobs.blob_options import BlobCompression
 from sinks.blobs.status import BlobState, BlobStatus
 from sinks.bootstrap.progress import BootstrapProgress, Stage
 from sinks.dumps.checksum import TableChecksum

@@ -13,8 +13,8 @@ import pytest
 
 import ingest
 from ingest.api import Scan
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from tests.support.blob_findings import findings
@@ -29,7 +29,7 @@ OPTIONS = BlobOptions(block_bytes=10_000)
 PROGRAM = """
 import random, sys
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
+from sinks.blobs.blob_options import BlobOptions
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 

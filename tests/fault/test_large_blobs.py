@@ -12,8 +12,8 @@ import pytest
 from kafka import KafkaProducer
 
 from ingest.api import Scan, Store
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.tables import CHECKSUM, BlobTables
 from sinks.hbase.settings import HBaseSettings

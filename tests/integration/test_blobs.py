@@ -8,9 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.api import Delete, Scan
+from sinks.blobs.blob_options import BlobCompression, BlobOptions
 from sinks.blobs.blob_store import BLOB_STORE, BlobStore
 from sinks.blobs.errors import BlobCorruptError, BlobGoneError, BlobsElsewhereError, BlobsOfOtherTableError
-from sinks.blobs.options import BlobCompression, BlobOptions
 from sinks.blobs.status import BlobState
 from sinks.blobs.sweep import SweepCounts
 from sinks.blobs.tables import BlobTables, block_key

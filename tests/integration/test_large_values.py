@@ -21,8 +21,8 @@ from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.sweep import SweepCounts
 from tests.support.counted import counted_blobs

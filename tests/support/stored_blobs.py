@@ -8,9 +8,9 @@ from typing import Any, NamedTuple, Self
 
 from ingest.api import FamilySpec, Store, TableSpec
 from ingest.clock import now_ms
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.open_tables import OpenTables
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import cell_reference
 from sinks.blobs.status import BlobState
 from sinks.blobs.tables import BlobTables

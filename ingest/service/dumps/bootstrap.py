@@ -13,8 +13,8 @@ from ingest.plan.blobs import blobs_of
 from ingest.plan.stores import unopened_reader
 from ingest.service.jobs.place import Place
 from ingest.suggest import did_you_mean
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.copying import CopiedPointers
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.status import forget_store_id
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.dumped import DumpTableReader, LoadedTable, positions_of

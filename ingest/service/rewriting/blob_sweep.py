@@ -17,6 +17,7 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.rewriting.blobs_job import BlobsJob
+from sinks.blobs.feature import Blobs
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics
@@ -63,9 +64,9 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
     def scheduled(cls, configuration: Configuration) -> list[ScheduledJob]:
         """Of the tables with `sweep_at`."""
         return [
-            ScheduledJob(Daily(table.options.blobs.sweep_at_s), cls(name, BlobSweepOptions()), (name,))
+            ScheduledJob(Daily(blobs.sweep_at_s), cls(name, BlobSweepOptions()), (name,))
             for name, table in configuration.tables.items()
-            if table.options.blobs is not None and table.options.blobs.sweep_at_s is not None
+            if (blobs := Blobs.options_of(table)) is not None and blobs.sweep_at_s is not None
         ]
 
     @classmethod

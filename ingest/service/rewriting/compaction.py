@@ -19,7 +19,6 @@ from ingest.amounts import counted
 from ingest.api import IngestError, Store, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Table
-from ingest.config.tables import CompactionOptions
 from ingest.formats.times import moment
 from ingest.observe.results import Compacted
 from ingest.plan.assemble import live_store
@@ -45,7 +44,9 @@ from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, leased
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
+from sinks.updates.feature import Updates
 from sinks.updates.keys import time_of, update_id_of
+from sinks.updates.options import CompactionOptions
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics
@@ -116,8 +117,11 @@ class Compaction(UpdatesJob[CompactionOptions]):
         """Of the tables with `compact` that a pipeline writes."""
         found = []
         for name, table in configuration.tables.items():
-            compact = None if table.options.updates is None else table.options.updates.compact
-            is_written = any(table in configuration.updated_by(each) for each in configuration.pipelines.values())
+            updates = Updates.options_of(table)
+            compact = None if updates is None else updates.compact
+            is_written = any(
+                table in configuration.written_by(each, Updates) for each in configuration.pipelines.values()
+            )
             if compact is not None and is_written:
                 options = CompactionOptions.model_construct(older_than=compact.older_than, window=compact.window)
                 found.append(ScheduledJob(Every(compact.every), cls(name, options), (name,)))

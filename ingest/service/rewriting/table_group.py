@@ -16,6 +16,7 @@ from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.updates.committed_position import COMMITTED, CommittedPosition
+from sinks.updates.feature import Updates
 
 
 class OldestPosition(NamedTuple):
@@ -98,7 +99,7 @@ class TableGroup:
 def table_group(configuration: Configuration, pipeline: Pipeline, calls: Mapping[str, StoreCalls]) -> TableGroup:
     """The tables with deferred updates of a pipeline, in stores that are open."""
     tables: dict[str, list[str]] = {}
-    for table in configuration.updated_by(pipeline):
+    for table in configuration.written_by(pipeline, Updates):
         tables.setdefault(table.store, []).append(table.name)
     return TableGroup(pipeline.name, tables, calls, update_replay_file(configuration, pipeline.name))
 

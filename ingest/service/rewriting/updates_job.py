@@ -14,6 +14,7 @@ from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
+from sinks.updates.feature import Updates
 
 
 class UpdatesJob(Job[O]):
@@ -36,14 +37,14 @@ class UpdatesJob(Job[O]):
             f"use the file of the pipeline that writes it; there it is declared as 'tables: {{{name}: {{updates: …}}}}'"
         )
         table = declared_table(configuration, name, if_none=elsewhere)
-        if table.updates is None:
+        if Updates.options_of(table) is None:
             raise ConfigError(
                 f'the file declares no deferred updates for table "{name}", so there is nothing to compact or to roll '
                 "back",
                 hint="'attr2hbase table plan' shows whether the table has some",
             )
         for pipeline in configuration.pipelines.values():
-            if table in configuration.updated_by(pipeline):
+            if table in configuration.written_by(pipeline, Updates):
                 self._pipelines = frozenset([pipeline.name])
                 return table, pipeline
         raise ConfigError(f'no pipeline of the file writes table "{name}"', hint="use the file of its pipeline")
@@ -57,7 +58,9 @@ class UpdatesJob(Job[O]):
         """
         table, pipeline = self.declared(place.configuration)
         plan = place.plan_of(pipeline)
-        stores = place.stores(plan, table.store, {each.store for each in place.configuration.updated_by(pipeline)})
+        stores = place.stores(
+            plan, table.store, {each.store for each in place.configuration.written_by(pipeline, Updates)}
+        )
         return table, plan, stores[table.store], table_group(place.configuration, pipeline, stores)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ingest.api import NotFoundError, Store, StoreSettings, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.config.model import Component, Configuration, TableUpdates, declared_in
+from ingest.config.model import Component, Configuration, declared_in
 from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import store_component
@@ -22,6 +22,7 @@ from ingest.plan.updates import declared_updates, recorded_merging, updates_in
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
 from sinks.updates.merging import Merging
+from sinks.updates.table_updates import TableUpdates
 
 
 @dataclass(frozen=True, slots=True)

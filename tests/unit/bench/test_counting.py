@@ -35,7 +35,7 @@ def test_each_event_adds_one_to_the_counter_of_its_page(tmp_path):
 def test_compacted_table_is_recorded_as_its_file_declares_it(tmp_path):
     file = written({"version": 1, **killed_compaction.content(Address(), "t")}, tmp_path)
     table = load(file, env={}, lookup=Catalog()).tables["t"]
-    assert table.updates.identity() == compaction.IDENTITY
+    assert table.spec().updates == compaction.IDENTITY
 
 
 def test_micro_batches_are_the_same_in_every_run_and_have_two_splits():

@@ -12,11 +12,11 @@ import ingest as product
 from ingest.api import ConfigError, Delete, FamilySpec, Put, Scan, TableSpec
 from ingest.clock import now_ms
 from ingest.spark.datasource.source import TableDataSource
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobsElsewhereError
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import cell_reference
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

@@ -8,10 +8,10 @@ from ingest.api import Delete, FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from tests.support.dump_runs import dumped, opened
 
 FILE = """

@@ -8,9 +8,9 @@ from ingest.api import FamilySpec, Put, TableSpec
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config import load
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.status import STORE_ID
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

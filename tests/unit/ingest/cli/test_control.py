@@ -13,7 +13,6 @@ import yaml
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.config.tables import CompactionOptions
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
@@ -32,6 +31,7 @@ from ingest.service.pauses import Pauses
 from ingest.service.replay.job import Replay
 from ingest.service.rewriting.compaction import Compaction
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.updates.options import CompactionOptions
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 from tests.support.place import replay_options

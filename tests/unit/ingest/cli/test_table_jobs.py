@@ -11,7 +11,6 @@ from ingest.api import ConflictError, Scan, StoreUnavailableError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.config.tables import CompactionOptions
 from ingest.formats.times import moment
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
@@ -23,6 +22,7 @@ from ingest.service.stores import SharedStores
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rocksdb.store import RocksDBStore
+from sinks.updates.options import CompactionOptions
 from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.endpoint import serving_jobs
 

@@ -6,8 +6,8 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed, unpacked
+from sinks.blobs.blob_options import BlobCompression, BlobOptions
 from sinks.blobs.large_values import LargeValues
-from sinks.blobs.options import BlobCompression, BlobOptions
 
 FILE = """\
 version: 1

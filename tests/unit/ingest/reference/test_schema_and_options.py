@@ -5,13 +5,13 @@ import json
 import pytest
 
 from ingest.api import CatalogError
-from ingest.catalog import Catalog
+from ingest.catalog import Catalog, table_features
 from ingest.config import Kind, load
 from ingest.config.binder import TOP_KEYS
 from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.show import effective_yaml
-from ingest.config.tables import TableOptions
+from ingest.config.tables import table_options
 from ingest.reference.error_pages import errors_page
 from ingest.reference.options import configuration_page, option_rows, options_table
 from ingest.reference.schema import json_schema
@@ -65,7 +65,7 @@ class TestSchema:
 
 class TestPages:
     def test_rows_of_nested_options(self):
-        assert [(row.name, row.type, row.default) for row in option_rows(TableOptions)] == [
+        assert [(row.name, row.type, row.default) for row in option_rows(table_options(table_features()))] == [
             ("store", "text", "none"),
             ("families", "mapping to mapping", "{}"),
             ("families.*.versions", "whole number", "1"),
@@ -75,6 +75,7 @@ class TestPages:
             ("splits", "list of text or mapping to text", "[]"),
             ("distribute", "mapping", "none"),
             ("distribute.hash", "whole number", "required"),
+            ("columns", "mapping to utf8, bool8, int16, int32, int64, float32, float64, json", "{}"),
             ("updates", "mapping", "none"),
             ("updates.processor", "text or mapping to any", "required"),
             ("updates.columns", "list of text", "[]"),
@@ -82,7 +83,11 @@ class TestPages:
             ("updates.compact.older_than", "duration", "1h"),
             ("updates.compact.window", "duration", "1h"),
             ("updates.compact.every", "duration", "required"),
-            ("columns", "mapping to utf8, bool8, int16, int32, int64, float32, float64, json", "{}"),
+            ("feed", "mapping", "none"),
+            ("feed.expiration", "duration", "24h"),
+            ("feed.shards", "whole number", "4"),
+            ("feed.before", "true or false", "false"),
+            ("feed.heartbeat", "duration", "0s"),
             ("blobs", "mapping", "none"),
             ("blobs.name", "text", "none"),
             ("blobs.threshold", "size", "none"),
@@ -91,11 +96,6 @@ class TestPages:
             ("blobs.compression", "none, lz4, zstd", "none"),
             ("blobs.sweep_after", "duration", "24h"),
             ("blobs.sweep_at", "text", "none"),
-            ("feed", "mapping", "none"),
-            ("feed.expiration", "duration", "24h"),
-            ("feed.shards", "whole number", "4"),
-            ("feed.before", "true or false", "false"),
-            ("feed.heartbeat", "duration", "0s"),
         ]
 
     def test_rows_with_units(self):

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ingest.api import Store
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore

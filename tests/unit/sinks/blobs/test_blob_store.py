@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from ingest.api import ConfigError, Delete, NotFoundError, Put, Scan, Store, StoreUnavailableError
+from sinks.blobs.blob_options import BlobCompression, BlobOptions
 from sinks.blobs.blob_store import BLOB_STORE, BlobStore
 from sinks.blobs.errors import (
     BlobCorruptError,
@@ -20,7 +21,6 @@ from sinks.blobs.errors import (
     BlobsOfOtherTableError,
     HashMismatchError,
 )
-from sinks.blobs.options import BlobCompression, BlobOptions
 from sinks.blobs.pointers import cell_reference
 from sinks.blobs.status import BlobState
 from sinks.blobs.tables import BlobTables, block_key, id_of

@@ -8,10 +8,10 @@ import pytest
 
 from ingest.api import Cell, FamilySpec, Mutation, Put, Row, TableSpec
 from ingest.api.blobs import MIN_SWEEP_AFTER_S
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.copying import CopiedPointers
 from sinks.blobs.errors import BlobMissingError, BlobsOfOtherTableError
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.resolving import resolved
 from sinks.blobs.tables import CHECKSUM, DATA, block_key

@@ -15,11 +15,11 @@ from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.plan.assemble import plan_of
 from ingest.plan.updates import UPDATES
 from ingest.receipt import Counts
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.dead_letters import StoredDeadLetterCommitter, StoredDeadLetters
 from sinks.blobs.errors import BlobGoneError
 from sinks.blobs.large_values import DeadLetterPlace, LargeValues
-from sinks.blobs.options import BlobOptions
 from sinks.memory import MemoryStore
 from sinks.writing.driver_store import DriverStore
 from tests.support.counted import counted_blobs

@@ -14,7 +14,7 @@ import random, sys
 from pathlib import Path
 from ingest.api import Cell, Row
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
+from sinks.blobs.blob_options import BlobOptions
 from sinks.memory import MemoryStore
 
 class Files:

@@ -21,11 +21,11 @@ from ingest.api import (
 )
 from ingest.api.blobs import MIN_SWEEP_AFTER_S
 from ingest.plan.features import connection
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobsDifferError, BlobsElsewhereError, BlobsOfOtherTableError
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
 from sinks.blobs.resolving import resolved
 from sinks.blobs.status import BlobState

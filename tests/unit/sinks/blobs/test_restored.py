@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from ingest.api import FamilySpec, Mutation, Put, Scan, Store, TableSpec
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.copying import CopiedPointers
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.status import STORE_ID, forget_store_id
 from sinks.blobs.sweep import SweepCounts

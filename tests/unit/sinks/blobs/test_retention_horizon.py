@@ -7,10 +7,10 @@ import pytest
 
 from ingest.api import Cell, Delete, FamilySpec, Put, Row, Scan, StoreUnavailableError, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.retention_horizon import Copy, RetentionHorizon
 from sinks.blobs.sweep import SweepCounts

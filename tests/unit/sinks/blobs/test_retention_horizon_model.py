@@ -16,10 +16,10 @@ import pytest
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
 from ingest.api.feeds import MARGIN_S, feed_table
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.retention_horizon import RetentionHorizon
 from sinks.blobs.sweep import Sweep

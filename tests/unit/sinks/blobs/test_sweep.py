@@ -8,9 +8,9 @@ import pytest
 
 from ingest.api import ConfigError, Put, Scan
 from ingest.api.blobs import MIN_SWEEP_AFTER_S
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobCorruptError, BlobGoneError
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import cell_reference
 from sinks.blobs.status import BlobState
 from sinks.blobs.sweep import SweepCounts

@@ -20,9 +20,9 @@ from ingest.api import (
 )
 from ingest.api.feeds import FEED, feed_table_spec
 from ingest.testing.tables import scanned
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.feed.change_feed import ShardMap
 from sinks.feed.feed_rows import FeedBatch
 from sinks.feed.keys import FeedKey

@@ -13,9 +13,9 @@ from ingest.config.model import Configuration
 from ingest.config.options import DumpOptions
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.spark.jobs.dump import DumpWork
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
-from sinks.blobs.options import BlobOptions
 from sinks.blobs.pointers import Pointer
 from sinks.dumps.errors import DumpNotAvailableError
 from sinks.dumps.existing import oldest_with_pointers

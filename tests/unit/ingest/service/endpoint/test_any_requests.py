@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from ingest.config.tables import CompactionOptions
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.rewriting.compaction import Compaction
+from sinks.updates.options import CompactionOptions
 from tests.support.endpoint import TOKEN, pages
 
 BODY = b'{"table": "t", "older_than": "7ms", "window": "9ms"}'

@@ -24,8 +24,8 @@ from ingest.service.jobs.schedule import DAY_S, Daily
 from ingest.service.rewriting import blob_sweep
 from ingest.service.rewriting.blob_sweep import BlobSweep, BlobSweepOptions
 from ingest.service.stores import SharedStores
+from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
-from sinks.blobs.options import BlobOptions
 from sinks.files.local_root import LocalRoot
 from tests.support.dumps import make_dump, rows_of
 from tests.support.endpoint import serving_jobs

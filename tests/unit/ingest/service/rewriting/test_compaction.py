@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, TableSpec, UpdatesDifferError
-from ingest.config.tables import CompactionOptions
 from ingest.durable.property_register import PropertyRegister
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.job_run import Progress
@@ -16,6 +15,7 @@ from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProc
 from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import update_id_of
+from sinks.updates.options import CompactionOptions
 from tests.support.leases import left_lease, taken_over
 from tests.support.place import Here
 from tests.support.update_rows import SUM, VALUE

@@ -9,7 +9,6 @@ from pyspark.errors import PySparkException
 from ingest.api import ConflictError, Disposition, IngestError, Scan, Store, StoreUnavailableError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import load
-from ingest.config.tables import CompactionOptions
 from ingest.durable.property_register import PropertyRegister
 from ingest.plan.assemble import plan_of
 from ingest.plan.codec import packed
@@ -29,6 +28,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
+from sinks.updates.options import CompactionOptions
 from tests.support.counters import HOUR, IDENTITY, T, commit, opened, written
 from tests.support.jobs import Session
 from tests.support.leases import left_lease, taken_over

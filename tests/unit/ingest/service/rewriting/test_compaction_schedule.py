@@ -8,11 +8,11 @@ from ingest.api import ConfigError, NotFoundError
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.config.tables import CompactionOptions
 from ingest.observe.metrics import Metrics
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.schedule import Every
 from ingest.service.rewriting.compaction import Compaction
+from sinks.updates.options import CompactionOptions
 from tests.support.counters import FILE
 
 EVERY = "updates: {processor: sum, compact: {every: 10m, window: 30m}}"

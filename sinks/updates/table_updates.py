@@ -1,0 +1,39 @@
+"""The deferred updates of a table, as they are declared."""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ingest.api.declared_table import Locator
+from ingest.api.notation import to_notation
+
+
+@dataclass(frozen=True, slots=True)
+class TableUpdates:
+    """
+    The deferred updates of a table.
+
+    Attributes:
+        processor: `ingest.config.model.Component` of the one that merges the updates of a column.
+        columns: columns and families that it merges; all if empty.
+    """
+
+    processor: Any
+    columns: tuple[bytes, ...] = ()
+
+    def identity(self) -> str:
+        """Canonical text, recorded with the table: rows written with one are not read with another."""
+        columns = [to_notation(column) for column in sorted(self.columns)]
+        options = self.processor.settings.model_dump(mode="json")
+        return json.dumps({"processor": self.processor.kind, "options": options, "columns": columns}, sort_keys=True)
+
+    def located(self, locator: Locator) -> "TableUpdates":
+        """
+        The same for a plan or `live_merging`, with the location of the processor.
+
+        Raises:
+            CatalogError: the processor cannot be imported.
+        """
+        locator.load("processors", self.processor.kind)
+        processor = locator.located("processors", self.processor)
+        return replace(self, processor=replace(processor, name=processor.kind))
