@@ -16,20 +16,16 @@ Sources: `org.apache.hadoop.hbase.codec.KeyValueCodec`, which writes the length 
     1  type
        value
 
-Encoding a put is the most frequent work of a writer. The bytes before the row key depend on the lengths of row key,
-column and value, and those between row key and value on the column and the timestamp. Both are kept, so a put is one
-`join` of kept pieces. For each number of cells a function is generated that has no loop; for each shape (length of the
-row key, and the columns) it is bound to the shape's pieces. A shape is checked once, when it is new, and the size of a
-cell when the length of its value is.
+`assembling` joins the cells of a put.
 """
 
 import struct
-from collections.abc import Callable, Iterable, Iterator
-from functools import lru_cache
-from typing import cast
+from collections.abc import Iterable, Iterator
+from functools import partial
 
 from ingest.api import Cell, Delete, Mutation, Put, Row
 from sinks.hbase import refusals
+from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
 from sinks.hbase.rpc.wire import WireError
 
 PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
@@ -39,54 +35,8 @@ _LENGTHS = struct.Struct(">IIIH")
 _STAMP = struct.Struct(">QB")
 _FIXED_KEY_BYTES = 12
 """Of a key: the lengths of row key and family, timestamp and type."""
-_MAX_GENERATED_CELLS = 64
-"""A put with more cells is encoded by a loop: the generated function would be long, and the loop costs little."""
-_MAX_SHAPES = 4096
-"""Bound on the memory for tables whose columns come from the events."""
-_MAX_HEADS = 65_536
-"""Bound on the memory for values of very many lengths; each takes about 100 bytes."""
-
-Assemble = Callable[[bytes, bytes, Iterable[bytes]], bytes]
-_Binder = Callable[[list["_Heads"], list[bytes], Assemble], Assemble]
 _Shape = tuple[int | bytes, ...]
 """The length of the row key, then the columns."""
-
-
-class _Heads:
-    """
-    The bytes before the row key, for one length of row key and column.
-
-    Args:
-        row_bytes: length of the row key.
-        column_bytes: length of family and qualifier.
-        max_cell_bytes: larger cells are refused.
-        may_keep: whether the bytes for another length of a value may be kept.
-
-    Attributes:
-        known: length of a value -> these bytes. Generated functions read it, so it is a plain dict: CPython looks up
-            a subclass of dict more slowly.
-    """
-
-    def __init__(self, row_bytes: int, column_bytes: int, max_cell_bytes: int, may_keep: Callable[[], bool]) -> None:
-        self.known: dict[int, bytes] = {}
-        self._row_bytes = row_bytes
-        self._column_bytes = column_bytes
-        self._max_cell_bytes = max_cell_bytes
-        self._may_keep = may_keep
-
-    def of(self, value_bytes: int) -> bytes:
-        """
-        The bytes for a value of this length.
-
-        Raises:
-            RefusalError: the cell is too large.
-        """
-        head = self.known.get(value_bytes)
-        if head is None:
-            head = _head(self._row_bytes, self._column_bytes, value_bytes, self._max_cell_bytes)
-            if self._may_keep():
-                self.known[value_bytes] = head
-        return head
 
 
 class CellEncoder:
@@ -100,7 +50,7 @@ class CellEncoder:
     def __init__(self, max_cell_bytes: int) -> None:
         self._max_cell_bytes = max_cell_bytes
         self._shapes: dict[_Shape, Assemble] = {}
-        self._heads = 0
+        self._heads = HeadCount()
         self._time_ms: int | None = None
         self._stamp: bytes
 
@@ -139,7 +89,7 @@ class CellEncoder:
         else:
             kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
         stamp = _stamp(delete.timestamp_ms, kind)
-        head = _head(len(delete.row), len(family) + len(qualifier), 0, self._max_cell_bytes)
+        head = _head(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes, 0)
         return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
@@ -147,26 +97,15 @@ class CellEncoder:
         if not columns:
             raise refusals.RefusalError(refusals.NO_CELLS)
         names = [_column(column) for column in columns]
+        if len(self._shapes) >= MAX_SHAPES or self._heads.is_full:
+            self._shapes.clear()
+            self._heads = HeadCount()
         by_length = {
-            size: _Heads(len(row), size, self._max_cell_bytes, self._may_keep)
+            size: Heads(partial(_head, len(row), size, self._max_cell_bytes), self._heads)
             for size in {len(name) - 1 for name in names}
         }
-        heads = [by_length[len(name) - 1] for name in names]
-        if len(self._shapes) >= _MAX_SHAPES or self._heads >= _MAX_HEADS:
-            self._shapes.clear()
-            self._heads = 0
-        assemble = _looping(heads, names)
-        if len(columns) <= _MAX_GENERATED_CELLS:
-            assemble = _binder(len(columns))(heads, names, assemble)
-        self._shapes[key] = assemble
+        assemble = self._shapes[key] = assembler([by_length[len(name) - 1] for name in names], names)
         return assemble
-
-    def _may_keep(self) -> bool:
-        """Count one more kept head, unless there are too many."""
-        if self._heads >= _MAX_HEADS:
-            return False
-        self._heads += 1
-        return True
 
 
 def cell_count(mutation: Mutation) -> int:
@@ -221,7 +160,7 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
     return None if key is None else Row(key, tuple(found))
 
 
-def _head(row_bytes: int, column_bytes: int, value_bytes: int, max_cell_bytes: int) -> bytes:
+def _head(row_bytes: int, column_bytes: int, max_cell_bytes: int, value_bytes: int) -> bytes:
     """The bytes before the row key; raises `RefusalError` if the cell is too large."""
     key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
     size = 8 + key_bytes + value_bytes
@@ -238,44 +177,3 @@ def _column(column: bytes) -> bytes:
     """The length of the family, family and qualifier."""
     size = refusals.family_bytes(column)
     return bytes((size,)) + column[:size] + column[size + 1 :]
-
-
-def _looping(heads: list[_Heads], names: list[bytes]) -> Assemble:
-    pieces = list(zip(heads, names, strict=True))
-
-    def assemble(row: bytes, stamp: bytes, values: Iterable[bytes]) -> bytes:
-        parts: list[bytes] = []
-        for (head, name), value in zip(pieces, values, strict=True):
-            parts += (head.of(len(value)), row, name, stamp, value)
-        return b"".join(parts)
-
-    return assemble
-
-
-@lru_cache(maxsize=_MAX_GENERATED_CELLS)
-def _binder(cells: int) -> _Binder:
-    """
-    A function that binds the pieces of a shape with so many cells to a function that joins a row of it.
-
-    The generated text depends on the number of cells alone. A KeyError tells that the head for the length of a value is
-    not kept; then `looping` joins the row.
-    """
-    numbers = range(cells)
-    heads, names, values = (", ".join(f"{letter}{n}" for n in numbers) + "," for letter in "hnv")
-    row = "join(({}))".format("".join(f"h{n}[len(v{n})], row, n{n}, stamp, v{n}, " for n in numbers))
-    lines = (
-        "def bind(heads, names, looping):",
-        f"    {heads} = [head.known for head in heads]",
-        f"    {names} = names",
-        "    def assemble(row, stamp, values):",
-        f"        {values} = values",
-        "        try:",
-        f"            return {row}",
-        "        except KeyError:",
-        "            pass",
-        f"        return looping(row, stamp, ({values}))",
-        "    return assemble",
-    )
-    scope: dict[str, object] = {"join": b"".join}
-    exec("\n".join(lines), scope)  # noqa: S102 - the text above, in which only a number varies
-    return cast("_Binder", scope["bind"])

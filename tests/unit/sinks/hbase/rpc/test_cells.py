@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Put
+from sinks.hbase import assembling
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc import cells
 from sinks.hbase.rpc.cells import CellEncoder, cell_count, decoded, row_of
@@ -53,27 +54,27 @@ def heads_of(made: CellEncoder) -> int:
 
 
 def test_what_is_kept_for_a_shape_is_bounded(monkeypatch):
-    monkeypatch.setattr(cells, "_MAX_HEADS", 10)
-    monkeypatch.setattr(cells, "_MAX_SHAPES", 4)
+    monkeypatch.setattr(assembling, "_MAX_HEADS", 10)
+    monkeypatch.setattr(cells, "MAX_SHAPES", 4)
     made, other = encoder(), encoder()
     for size in range(100):
         put = Put(b"row", {b"f:a": b"v" * size, b"f:b": b"v"}, 1)
         assert made.put(put) == other.put(put)
-        assert heads_of(made) == made._heads <= 10
+        assert heads_of(made) == made._heads.kept <= 10
     for number in range(10):
         made.put(Put(b"row", {b"f:%d" % number: b"v"}, 1))
         assert len(made._shapes) <= 4
-    assert made._heads <= 4
+    assert made._heads.kept <= 4
 
 
 def test_new_shape_has_room_once_too_much_is_kept_for_the_others(monkeypatch):
-    monkeypatch.setattr(cells, "_MAX_HEADS", 3)
+    monkeypatch.setattr(assembling, "_MAX_HEADS", 3)
     made = encoder()
     for size in range(5):
         made.put(Put(b"row", {b"f:a": b"v" * size}, 1))
-    assert (heads_of(made), made._heads, len(made._shapes)) == (3, 3, 1)
+    assert (heads_of(made), made._heads.kept, len(made._shapes)) == (3, 3, 1)
     made.put(Put(b"row", {b"f:b": b"v"}, 1))
-    assert (heads_of(made), made._heads, len(made._shapes)) == (1, 1, 1)
+    assert (heads_of(made), made._heads.kept, len(made._shapes)) == (1, 1, 1)
 
 
 @pytest.mark.parametrize(
@@ -167,7 +168,7 @@ def test_head_for_a_length_of_a_value_is_kept_once():
     made = encoder()
     for _ in range(3):
         made.put(Put(b"row", {b"f:a": b"v"}, 1))
-    assert heads_of(made) == made._heads == 1
+    assert heads_of(made) == made._heads.kept == 1
 
 
 @pytest.mark.parametrize("more", range(1, 16))

@@ -1,0 +1,192 @@
+"""
+Mutations as the sorted cells of each family.
+
+A cell is a KeyValue, as in a block of cells (`sinks.hbase.rpc.cells`), but without its length before it. HBase orders
+cells by row key, family and qualifier, then the newest first, then the highest type first: a marker before the put that
+it hides.
+"""
+
+import struct
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import partial
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+from ingest.api import Delete, Mutation, Put
+from sinks.hbase import refusals
+from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
+from sinks.hbase.hfile.writer import FamilyRows
+from sinks.hbase.rpc.cells import DELETE, DELETE_COLUMN, DELETE_FAMILY, PUT
+
+_HEAD = struct.Struct(">IIH")
+_STAMP = struct.Struct(">QB")
+_FIXED_KEY_BYTES = 12
+"""Of a key: the lengths of row key and family, timestamp and type."""
+_LENGTH_BYTES = 8
+"""Of a cell: the lengths of key and value."""
+_EXTRA_BYTES = 4
+"""With these a server counts the size of a cell, for which it has a maximum (`refusals.check_cell_bytes`)."""
+
+_Key = tuple[bytes, bytes, bytes, int, int]
+"""Row key, family, qualifier, and the negative time and type: cells are in this order."""
+
+
+class _Part(NamedTuple):
+    """
+    The cells of a shape in one family.
+
+    Attributes:
+        assemble: joins them.
+        values: takes their values, in the order of the qualifiers, from the columns of a put.
+        cells: their number.
+        key_bytes: of all their keys.
+    """
+
+    family: bytes
+    assemble: Assemble
+    values: Callable[[dict[bytes, bytes]], Iterable[bytes]]
+    cells: int
+    key_bytes: int
+
+
+class FileCells:
+    """
+    Sorts and encodes mutations for files; called by one thread.
+
+    Args:
+        max_cell_bytes: larger cells are refused, as in a call.
+    """
+
+    def __init__(self, max_cell_bytes: int) -> None:
+        self._max_cell_bytes = max_cell_bytes
+        self._shapes: dict[tuple[int | bytes, ...], list[_Part]] = {}
+        self._heads = HeadCount()
+
+    def by_family(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
+        """
+        The rows of each family that has cells.
+
+        Args:
+            mutations: of any rows; of cells with the same key the last one counts.
+            families: of the table, for the deletes of whole rows.
+
+        Raises:
+            RefusalError: a mutation can never be written.
+        """
+        puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
+        if len(puts) == len(mutations) == len({put.row for put in puts}):
+            return self._of_puts(puts)
+        return self._of_any(mutations, families)
+
+    def _of_puts(self, puts: list[Put]) -> dict[bytes, FamilyRows]:
+        """Of puts without a common row key: each is joined from kept pieces."""
+        puts.sort(key=attrgetter("row"))
+        times = {put.timestamp_ms for put in puts}
+        stamps = {time_ms: _stamp(time_ms, PUT) for time_ms in times}
+        earliest, latest = min(times), max(times)
+        found: dict[bytes, FamilyRows] = {}
+        shapes = self._shapes
+        for put in puts:
+            row, columns = put.row, put.columns
+            parts = shapes.get((len(row), *columns)) or self._new_shape(row, tuple(columns))
+            for family, assemble, values, cells, key_bytes in parts:
+                rows = found.get(family)
+                if rows is None:
+                    rows = found[family] = FamilyRows([], 0, 0, earliest, latest, earliest)
+                rows.rows.append((row, assemble(row, stamps[put.timestamp_ms], values(columns))))
+                rows.cells += cells
+                rows.key_bytes += key_bytes
+        return found
+
+    def _new_shape(self, row: bytes, columns: tuple[bytes, ...]) -> list[_Part]:
+        refusals.check_row(row)
+        if not columns:
+            raise refusals.RefusalError(refusals.NO_CELLS)
+        by_family: dict[bytes, list[tuple[bytes, bytes]]] = {}
+        for column in columns:
+            size = refusals.family_bytes(column)
+            by_family.setdefault(column[:size], []).append((column[size + 1 :], column))
+        if len(self._shapes) >= MAX_SHAPES or self._heads.is_full:
+            self._shapes.clear()
+            self._heads = HeadCount()
+        parts = self._shapes[(len(row), *columns)] = [
+            self._part(len(row), family, sorted(names)) for family, names in by_family.items()
+        ]
+        return parts
+
+    def _part(self, row_bytes: int, family: bytes, names: list[tuple[bytes, bytes]]) -> _Part:
+        between = [bytes((len(family),)) + family + qualifier for qualifier, _ in names]
+        sizes = [len(each) - 1 for each in between]
+        heads = {size: Heads(partial(self._head, row_bytes, size), self._heads) for size in sizes}
+        return _Part(
+            family,
+            assembler([heads[size] for size in sizes], between),
+            _values_of([column for _, column in names]),
+            len(names),
+            sum(sizes) + len(names) * (row_bytes + _FIXED_KEY_BYTES),
+        )
+
+    def _of_any(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
+        """Of any mutations: each cell is sorted by itself."""
+        cells: dict[_Key, bytes] = {}
+        for mutation in mutations:
+            refusals.check_row(mutation.row)
+            refusals.check_time(mutation.timestamp_ms)
+            if isinstance(mutation, Put):
+                _add_put(cells, mutation)
+            else:
+                cells.update(dict.fromkeys(_markers(mutation, families), b""))
+        found: dict[bytes, FamilyRows] = {}
+        for (row, family, qualifier, time, kind), value in sorted(cells.items()):
+            time_ms = -time
+            rows = found.setdefault(family, FamilyRows([], 0, 0, time_ms, time_ms, None))
+            column_bytes = len(family) + len(qualifier)
+            head = self._head(len(row), column_bytes, len(value))
+            stamp = _STAMP.pack(time_ms, -kind)
+            own = b"".join((head, row, bytes((len(family),)), family, qualifier, stamp, value))
+            if rows.rows and rows.rows[-1][0] == row:
+                own = rows.rows.pop()[1] + own
+            rows.rows.append((row, own))
+            rows.cells += 1
+            rows.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
+            rows.earliest_ms, rows.latest_ms = min(rows.earliest_ms, time_ms), max(rows.latest_ms, time_ms)
+            if -kind == PUT:
+                before = rows.earliest_put_ms
+                rows.earliest_put_ms = time_ms if before is None else min(before, time_ms)
+            rows.family_deletes += -kind == DELETE_FAMILY
+        return found
+
+    def _head(self, row_bytes: int, column_bytes: int, value_bytes: int) -> bytes:
+        """The bytes before the row key."""
+        key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+        refusals.check_cell_bytes(_EXTRA_BYTES + _LENGTH_BYTES + key_bytes + value_bytes, self._max_cell_bytes)
+        return _HEAD.pack(key_bytes, value_bytes, row_bytes)
+
+
+def _values_of(columns: list[bytes]) -> Callable[[dict[bytes, bytes]], Iterable[bytes]]:
+    if len(columns) == 1:
+        only = columns[0]
+        return lambda found: (found[only],)
+    return itemgetter(*columns)
+
+
+def _add_put(cells: dict[_Key, bytes], put: Put) -> None:
+    if not put.columns:
+        raise refusals.RefusalError(refusals.NO_CELLS)
+    for column, value in put.columns.items():
+        size = refusals.family_bytes(column)
+        cells[put.row, column[:size], column[size + 1 :], -put.timestamp_ms, -PUT] = value
+
+
+def _markers(delete: Delete, families: Collection[bytes]) -> Iterable[_Key]:
+    """The markers of a delete; that of a whole row has one for each family, as a server makes them."""
+    if delete.family is None:
+        return [(delete.row, family, b"", -delete.timestamp_ms, -DELETE_FAMILY) for family in families]
+    refusals.check_family(delete.family)
+    kind = DELETE_FAMILY if delete.qualifier is None else DELETE if delete.exact else DELETE_COLUMN
+    return [(delete.row, delete.family, delete.qualifier or b"", -delete.timestamp_ms, -kind)]
+
+
+def _stamp(time_ms: int, kind: int) -> bytes:
+    refusals.check_time(time_ms)
+    return _STAMP.pack(time_ms, kind)
