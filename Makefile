@@ -63,7 +63,7 @@ test-slow: jdk maven setup  ## soaks and long faults, and test-properties; hours
 	@$(BIN)/python -m pytest -q -m slow $(TESTS)
 	@$(if $(TESTS),:,$(MAKE) --no-print-directory test-versions)
 
-test-versions: jdk maven setup  ## some tests with the oldest and newest servers of each line; writes the README's table
+test-versions: jdk maven setup  ## some tests with the oldest and newest servers of each line; writes docs/operations/versions.md
 	@$(BIN)/python -m tests.support.server_versions run
 	@$(BIN)/python -m tests.support.server_versions report
 

@@ -1,7 +1,7 @@
 """
 `python -m tests.support.server_versions run | report`: the same tests with the oldest and newest server of each line.
 
-`run` writes a result for each pair of a Kafka and an HBase, `report` the table of the README from the newest results.
+`run` writes a result for each pair of a Kafka and an HBase, `report` the table of docs/operations/versions.md from the newest results.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from xml.etree import ElementTree as ET
 from tests.support.local import jars
 from tests.support.marked_tables import ROOT, between, commit_of_product, markdown
 
-PAGE = ROOT / "README.md"
+PAGE = ROOT / "docs" / "operations" / "versions.md"
 VARIABLE = "VERSIONS_REPORT"
 TABLE = "versions"
 PAIRS = (
@@ -118,7 +118,7 @@ def rows() -> list[Row]:
 
 def table(shown: Iterable[Row], before: str = "") -> str:
     """
-    The table for the README.
+    The table for the page.
 
     Args:
         shown: results.

@@ -1,4 +1,4 @@
-"""The table of server versions in the README."""
+"""The table of server versions in docs/operations/versions.md."""
 
 from dataclasses import replace
 
@@ -86,7 +86,7 @@ def test_newest_result_of_a_pair_counts(tmp_path, monkeypatch) -> None:
     assert (row.kafka, row.hbase, row.failed) == (*PAIRS[0], [RESULTS])
 
 
-def test_readme_has_every_pair_and_the_matrix_their_versions() -> None:
+def test_page_has_every_pair_and_the_matrix_their_versions() -> None:
     lines = table_of(server_versions.PAGE.read_text("utf-8"), server_versions.TABLE).splitlines()
     cells = [line.removeprefix("| ").split(" | ") for line in lines if line[2:3].isdigit()]
     shown = [(hbase.split()[0], kafka) for hbase, kafka, *_ in cells]

@@ -75,6 +75,6 @@ def test_matrix_agrees_with_what_the_project_declares():
     assert MATRIX["python"].oldest <= sys.version_info[:2] <= MATRIX["python"].newest
 
 
-def test_readme_shows_the_matrix():
-    section = (ROOT / "README.md").read_text("utf-8").partition("\n## Support matrix\n\n")[2]
+def test_page_of_versions_shows_the_matrix():
+    section = (ROOT / "docs" / "operations" / "versions.md").read_text("utf-8").partition("\n## Support matrix\n\n")[2]
     assert section.partition("\n\n")[0] == support_table()
