@@ -15,7 +15,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscop
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo demo-hbase fmt check long-files audit test-fast test test-slow test-properties test-versions bench bench-all \
-	docs release build services-up services-down services-status java jdk maven
+	docs site release build services-up services-down services-status java jdk maven
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -78,6 +78,9 @@ bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours
 
 docs: setup  ## generate docs/reference from the code
 	@$(BIN)/python deploy/docs/generate.py
+
+site: setup  ## the documents as a site with search, in dist/site; VERSION=0.2 publishes it on the branch gh-pages of this clone
+	@deploy/site/build.sh $(VERSION)
 
 services-up: maven setup  ## start Kafka and HBase on this machine, in data/services; KAFKA_VERSION=…, HBASE_VERSION=…
 	@$(BIN)/python deploy/local/services.py start

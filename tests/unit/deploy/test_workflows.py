@@ -32,7 +32,7 @@ def test_rights_are_those_of_each_job():
     assert {right for job in SLOW_JOBS.values() for right in job["permissions"].items()} == {("contents", "read")}
     rights = {(name, *right) for name, job in JOBS.items() for right in job["permissions"].items()}
     written = {(name, right) for name, right, level in rights if level == "write"}
-    assert written == {("build", "id-token"), ("build", "attestations"), ("publish", "contents")}
+    assert written == {("build", "id-token"), ("build", "attestations"), ("publish", "contents"), ("site", "contents")}
     assert all(job["timeout-minutes"] <= 90 for job in JOBS.values() if "steps" in job)
     assert all(job["timeout-minutes"] < 360 for job in SLOW_JOBS.values())
 
