@@ -11,6 +11,6 @@ if [ $# -eq 0 ]; then
     data/site/bin/mkdocs --quiet build -f deploy/site/mkdocs.yml
     echo "dist/site/index.html"
 else
-    data/site/bin/mike deploy -F deploy/site/mkdocs.yml --update-aliases "$1" latest
-    data/site/bin/mike set-default -F deploy/site/mkdocs.yml latest
+    PATH=$PWD/data/site/bin:$PATH mike deploy -F deploy/site/mkdocs.yml --update-aliases "$1" latest
+    PATH=$PWD/data/site/bin:$PATH mike set-default -F deploy/site/mkdocs.yml latest
 fi

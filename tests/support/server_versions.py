@@ -1,7 +1,8 @@
 """
 `python -m tests.support.server_versions run | report`: the same tests with the oldest and newest server of each line.
 
-`run` writes a result for each pair of a Kafka and an HBase, `report` the table of docs/operations/versions.md from the newest results.
+`run` writes a result for each pair of a Kafka and an HBase, `report` the table of docs/operations/versions.md from the
+newest results.
 """
 
 import argparse
