@@ -65,7 +65,7 @@ def given_by(
 
 def _of_topics(pipeline: "Pipeline", count: int, at: str | None) -> "Iterable[Given]":
     from ingest.dry_run import given_of_record
-    from ingest.dry_run.topic_records import first_of_topics, newest_of_topics
+    from ingest.dry_run.source_records import first_of_topics, newest_of_topics
     from ingest.formats.times import moment_of
 
     if at is None:

@@ -172,6 +172,12 @@ def declared_in(store: str, tables: Iterable[Table]) -> dict[str, TableSpec]:
     return {spec.name: spec for spec in (*specs, *internal)}
 
 
+def column_types_in(tables: Mapping[str, Table], table: str, store: str | None = None) -> ColumnTypes:
+    """As `Configuration.column_types`, of declared tables by name."""
+    declared = tables.get(table)
+    return AS_BYTES if declared is None or store not in {None, declared.store} else declared.column_types
+
+
 def no_pipeline(name: str, known: Iterable[str]) -> NotFoundError:
     """The error for the name of no pipeline, with the names of those that there are."""
     names = ", ".join(f'"{each}"' for each in known)
@@ -242,8 +248,7 @@ class Configuration:
             table: its name.
             store: name of its store; by default the declared one. A table of another store has no types.
         """
-        declared = self.tables.get(table)
-        return AS_BYTES if declared is None or store not in {None, declared.store} else declared.column_types
+        return column_types_in(self.tables, table, store)
 
     def store_of_table(self, table: str) -> str:
         """

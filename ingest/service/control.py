@@ -5,18 +5,48 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from typing import Any, Self
 
-from ingest.api import ConflictError, NotFoundError
+from pydantic import ConfigDict
+
+from ingest.api import ConflictError, Model, NotFoundError, option
 from ingest.clock import now_ms
 from ingest.config.model import no_pipeline
 from ingest.durable.files import StateUnavailableError
 from ingest.service.pauses import Pauses
+from ingest.service.request import request_of
 
 KEPT_RELOADS = 10
 """Reloads whose status can be read."""
 RECORDING_S = 1.0
 """Longest wait of a command for another one that is being recorded; on a disk it takes milliseconds."""
+
+
+MAX_CHECKED = 10_000
+"""Records of a check: those of a large topic take seconds to read and run, and a few dozen MiB."""
+
+
+class ReloadRequest(Model):
+    """
+    A reload. In JSON: `{}`, or `{"check": 1000}`.
+
+    Attributes:
+        check: as in `ReloadStatus`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    check: int = option("Records with which each changed pipeline is compared.", default=0, ge=0, le=MAX_CHECKED)
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        """
+        A request from its JSON; without content there is no check.
+
+        Raises:
+            ConfigError: it is none.
+        """
+        return request_of(cls, content, 'send JSON as {"check": 1000}')
 
 
 class Phase(StrEnum):
@@ -49,6 +79,10 @@ class ReloadStatus:
         problems: of the file, as `Report.to_json` has them.
         failed: pipeline -> why it could not be built; the others were.
         id: number of the reload since the start of the service, from 1; 0 if there was none.
+        check: number of records with which each changed pipeline is compared with its running version; the file is
+            refused if a result differs. 0 without a check.
+        differences: what the check has found, for each changed pipeline: numbers of events, outcomes, rows and cells,
+            without contents.
     """
 
     phase: Phase = Phase.NONE
@@ -61,6 +95,8 @@ class ReloadStatus:
     problems: tuple[Mapping[str, object], ...] = ()
     failed: Mapping[str, str] = dataclasses.field(default_factory=dict)
     id: int = 0
+    check: int = 0
+    differences: tuple[Mapping[str, Any], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The same as plain data."""
@@ -82,6 +118,8 @@ class Control:
 
     Attributes:
         started_ms: when this object was made, ms since the epoch: reloads are numbered from then on.
+        compared: id of the newest reload with a check, and for each changed pipeline its difference from the running
+            version, as `ingest.dry_run.diff.Diff.to_json` returns it.
     """
 
     def __init__(self, pauses: Pauses, pipelines: Iterable[str], *, can_reload: bool = True, file: str = "") -> None:
@@ -94,7 +132,9 @@ class Control:
         self._paused = dict.fromkeys(pipelines, False)
         self._flushes: set[str] = set()
         self._must_reload = False
+        self._check_of_next = 0
         self._reloads: dict[int, ReloadStatus] = {}
+        self.compared: tuple[int, list[dict[str, Any]]] = (0, [])
         self.started_ms = now_ms()
 
     def read_pauses(self) -> None:
@@ -128,9 +168,14 @@ class Control:
             self._paused.pop(pipeline, None)
             self._flushes.discard(pipeline)
 
-    def reload(self) -> int:
+    def reload(self, check: int = 0) -> int:
         """
         Read the file again, and replace the pipelines that have changed; one reload runs after the other.
+
+        Requests before a reload begins are one reload; without a check if one of them has none.
+
+        Args:
+            check: as in `ReloadStatus`.
 
         Returns:
             The id of the reload that reads the file as it is now: an active one may have read it before.
@@ -141,6 +186,9 @@ class Control:
         if not self._can_reload:
             raise ConflictError("a run over the existing records (--once) does not read its file again")
         with self._lock:
+            if self._must_reload:
+                check = max(check, self._check_of_next) if check and self._check_of_next else 0
+            self._check_of_next = check
             self._must_reload = True
             if self.reload_status.phase.is_active:
                 return self.reload_status.id + 1
@@ -167,9 +215,25 @@ class Control:
         with self._lock:
             found, newest = self._reloads.get(number), self.reload_status
             if found is None and self._must_reload and number == newest.id + 1:
-                return ReloadStatus(Phase.REQUESTED, id=number)  # begins after the one that runs
+                # begins after the one that runs
+                return ReloadStatus(Phase.REQUESTED, id=number, check=self._check_of_next)
         if found is None:
             raise NotFoundError(f"the service has no reload {number}", hint=f"the newest one is {newest.id}")
+        return found
+
+    def differences_of(self, number: int) -> list[dict[str, Any]]:
+        """
+        What the check of a reload has found, with contents of events; see `compared`.
+
+        Raises:
+            NotFoundError: there was no such reload, it had no check, or a later one had.
+        """
+        checked, found = self.compared
+        if number != checked:
+            raise NotFoundError(
+                f"the service has no comparison of reload {number}",
+                hint=f"the newest reload with a check is {checked}" if checked else "no reload had a check",
+            )
         return found
 
     def pop_reload(self) -> bool:
@@ -178,11 +242,15 @@ class Control:
             must_reload, self._must_reload = self._must_reload, False
             if must_reload:
                 self._request()
+                self._check_of_next = 0
             return must_reload
 
     def _request(self) -> None:
-        if self.reload_status.phase is not Phase.REQUESTED:
-            self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=self.reload_status.id + 1)
+        newest = self.reload_status
+        if newest.phase is Phase.REQUESTED:
+            self.reload_status = dataclasses.replace(newest, check=self._check_of_next)
+        else:
+            self.reload_status = ReloadStatus(Phase.REQUESTED, now_ms(), id=newest.id + 1, check=self._check_of_next)
 
     def pause(self, pipeline: str) -> None:
         """

@@ -17,7 +17,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
-from ingest.service.control import Control, ReloadStatus
+from ingest.service.control import Control, ReloadRequest, ReloadStatus
 from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
 from ingest.service.job_kinds import job_of
@@ -42,7 +42,7 @@ class Pages:
     """
     A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
     `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume` and `flush`, `/tables/NAME/shards`,
-    `/jobs/KIND`, `/jobs/ID/cancel`, `/reload` and `/log-level/LEVEL`.
+    `/jobs/KIND`, `/jobs/ID/cancel`, `/reload`, `/reload/ID/differences` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -91,6 +91,7 @@ class Pages:
                 _route("GET", "/reload", self._newest_reload),
                 _route("GET", "/reload/<int:number>", self._reload_of),
                 _route("POST", "/reload", self._reload),
+                _route("POST", "/reload/<int:number>/differences", self._differences),
             ],
             merge_slashes=False,  # it would answer with a redirect
         )
@@ -175,9 +176,18 @@ class Pages:
     def _about_reload(self, status: ReloadStatus) -> Response:
         return _json({"started_ms": self._control.started_ms, "file": self._control.file, **status.to_json()})
 
-    def _reload(self, _request: Request) -> Response:
+    def _reload(self, request: Request) -> Response:
         started_ms = self._control.started_ms
-        return _answer(lambda: _json({"started_ms": started_ms, "id": self._control.reload()}), HTTPStatus.ACCEPTED)
+
+        def accepted() -> Response:
+            check = ReloadRequest.of(request.get_data()).check
+            return _json({"started_ms": started_ms, "id": self._control.reload(check)})
+
+        return _answer(accepted, HTTPStatus.ACCEPTED)
+
+    def _differences(self, _request: Request, number: int) -> Response:
+        """Contents of events: with a token, as the other pages that POST is for."""
+        return _answer(lambda: _json({"differences": self._control.differences_of(number)}), HTTPStatus.OK)
 
     def _list_jobs(self, _request: Request) -> Response:
         return _json({"jobs": [status.to_json() for status in self._jobs.statuses()]})

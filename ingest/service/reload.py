@@ -2,9 +2,11 @@
 
 import dataclasses
 import threading
-from collections.abc import Callable, Iterable, MutableMapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import partial
+from typing import Any
 
 from ingest import failpoint
 from ingest.api import ConfigError, IngestError
@@ -12,6 +14,8 @@ from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.changes import is_changed
 from ingest.config.model import Configuration
+from ingest.dry_run.apart import Version, diff_apart
+from ingest.dry_run.source_records import sample_of
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
@@ -27,6 +31,9 @@ from ingest.spark.streaming.reading import Session
 
 STOP_S = 5.0
 """On a stop, time for a pipeline that is being built; its store or disk may hang."""
+SHOWN = 10
+"""Rows of a table and events of a kind whose differences a check keeps."""
+_WITHOUT_CHECK = "a reload without a check takes the file: 'attr2hbase reload'"
 _log = logger(__name__)
 
 
@@ -175,6 +182,8 @@ class Reloader:
             connect(
                 partial(check_source, shared, configuration.pipelines[name]), f'source of pipeline "{name}"', once=False
             )
+        if self.status.check:
+            self._check_results(configuration, {name: plans[name] for name in sorted(edited)})
         self._shared.stores.prepare(configuration)
         self._next = shared, plans
         self._step()
@@ -185,6 +194,33 @@ class Reloader:
             added=tuple(sorted(added)),
             removed=tuple(sorted(old.pipelines.keys() - names)),
         )
+
+    def _check_results(self, configuration: Configuration, plans: Mapping[str, Plan]) -> None:
+        """
+        Compare what the changed pipelines do to events with what the running ones do.
+
+        Raises:
+            ConfigError: a result differs, or there are no records to compare them with.
+            ComparisonFailedError: they could not be compared.
+            SourceUnavailableError: the records cannot be read.
+        """
+        old, count = self._shared.configuration, self.status.check
+        found = []
+        for name, plan in plans.items():
+            given = sample_of(configuration.pipelines[name], count)
+            if not given:
+                raise ConfigError(
+                    f'the source of pipeline "{name}" has no records to check its results with', hint=_WITHOUT_CHECK
+                )
+            running = Version(plan_of(old, old.pipelines[name], self._shared.catalog), old.tables)
+            new = Version(plan, configuration.tables)
+            difference = diff_apart(running, new, given, SHOWN, is_stopping=self._stopping.is_set)
+            found.append({"pipeline": name, **_hidden(difference, old.masks.hide)})
+        self._control.compared = self.status.id, found
+        self._control.reload_status = dataclasses.replace(self.status, differences=tuple(map(_numbers, found)))
+        if differing := [each["pipeline"] for each in found if each["differs"]]:
+            names = ", ".join(f'"{name}"' for name in differing)
+            raise ConfigError(f"the check has found differences in {names}", hint=_WITHOUT_CHECK)
 
     def _check_session(self, configuration: Configuration, catalog: Catalog) -> None:
         running = self._shared.configuration.pipelines.values()
@@ -307,3 +343,28 @@ def refuse_changes(old: Configuration, new: Configuration) -> None:
     changed = [f'"{name}"' for name, (before, after) in shared.items() if before != after]
     if changed:
         raise ConfigError(f"{', '.join(changed)} cannot be reloaded", hint="restart the service")
+
+
+def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a difference everybody may see who reads the endpoint: no contents of events."""
+    totals: dict[str, Counter[str]] = {"rows": Counter(), "cells": Counter()}
+    for table in found["tables"]:
+        for what, total in totals.items():
+            total.update(table[what])
+    return {
+        **{name: found[name] for name in ("pipeline", "events", "differs", "outcomes")},
+        **{what: dict(total) for what, total in totals.items()},
+    }
+
+
+def _hidden(content: Any, hide: Callable[[str], str]) -> Any:
+    """Plain data with the secrets in its texts masked."""
+    match content:
+        case str():
+            return hide(content)
+        case list():
+            return [_hidden(each, hide) for each in content]
+        case dict():
+            return {name: _hidden(each, hide) for name, each in content.items()}
+        case _:
+            return content

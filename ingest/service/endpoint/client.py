@@ -130,9 +130,12 @@ class ServiceClient:
         """
         self._ask("POST", f"/pipelines/{pipeline}/{command}")
 
-    def reload(self) -> dict[str, Any]:
+    def reload(self, check: int = 0) -> dict[str, Any]:
         """
         Let the service read its file again.
+
+        Args:
+            check: number of records with which each changed pipeline is compared first; 0 for none.
 
         Returns:
             The `id` of the reload, and `started_ms`, the start of the service.
@@ -142,7 +145,17 @@ class ServiceClient:
             NoAnswerError: the service may have accepted the command.
             ConflictError: the service refuses the command.
         """
-        return self._object("POST", "/reload")
+        return self._object("POST", "/reload", json.dumps({"check": check}).encode() if check else None)
+
+    def reload_differences(self, number: int) -> list[dict[str, Any]]:
+        """
+        What the check of a reload has found, as `ingest.dry_run.diff.Diff.to_json` returns it.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: the reload had no check, or a later one had.
+        """
+        return self._objects(f"/reload/{number}/differences", "differences", method="POST")
 
     def reload_status(self, number: int | None = None) -> dict[str, Any]:
         """
@@ -240,9 +253,9 @@ class ServiceClient:
         (found,) = self._read(self._ask(method, path, content), lambda found: [found])
         return found
 
-    def _objects(self, path: str, key: str) -> list[dict[str, Any]]:
+    def _objects(self, path: str, key: str, *, method: str = "GET") -> list[dict[str, Any]]:
         """The objects of a list in the answer."""
-        return self._read(self._ask("GET", path), lambda found: found[key])
+        return self._read(self._ask(method, path), lambda found: found[key])
 
     def _read(self, answer: bytes, objects: Callable[[Any], list[Any]]) -> list[dict[str, Any]]:
         try:

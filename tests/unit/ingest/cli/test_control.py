@@ -243,8 +243,8 @@ def test_resume_of_a_pipeline_that_ends_meanwhile_fails(
 class Rebuilding(Control):
     """A reload that has added two pipelines, one of which could not be built."""
 
-    def reload(self) -> int:
-        number = super().reload()
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
         self.reload_status = ReloadStatus(Phase.DONE, added=("bad", "good"), failed={"bad": "no such topic"}, id=number)
         return number
 
@@ -260,6 +260,51 @@ def test_reload_that_cannot_build_a_pipeline_ends_with_1(pipeline: Path, ingest:
         True,
     )
     assert (found.code, found.json["phase"], found.json["failed"]) == (1, "done", {"bad": "no such topic"})
+
+
+def compared_row(value: str) -> dict[str, Any]:
+    """A table in which one row has another value."""
+    cell = {"family": "f", "qualifier": "q", "change": "changed"}
+    cell |= {side: {"value": each, "timestamp_ms": 1, "writes": 1} for side, each in (("old", "a"), ("new", value))}
+    row = {"row": "k", "change": "changed", "input": 0, "cells": [cell]}
+    counts = {"added": 0, "removed": 0, "changed": 1}
+    return {"store": "s", "table": "t", "rows": counts, "cells": counts, "changed_rows": [row]}
+
+
+class Checked(Control):
+    """A reload whose check has found that a value differs, and a later one without a check, which is done."""
+
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
+        assert self.pop_reload()
+        phase, reason = (Phase.REFUSED, "the check has found differences") if check else (Phase.DONE, "")
+        found = {"pipeline": "p", "events": 5, "differs": bool(check)}
+        self.compared = number, [found | {"outcomes": [], "transitions": [], "tables": [compared_row("b")]}]
+        self.reload_status = ReloadStatus(
+            phase, reason=reason, check=check, id=number, differences=(found,) if check else ()
+        )
+        return number
+
+
+def test_reload_with_a_check_that_finds_differences_shows_them(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Checked(Pauses(configuration.local_dir), configuration.pipelines)):
+        refused = ingest("reload", "pipeline.yaml", "--check", 5)
+        found = ingest("reload", "pipeline.yaml", "--check", 5, "--output", "json")
+        accepted = ingest("reload", "pipeline.yaml")
+    assert (refused.code, refused.out.splitlines()[-2:]) == (1, ["  ~ k (event 0)", "      ~ f:q = a -> b"])
+    assert refused.err.splitlines() == [
+        "the service keeps the old file: the check has found differences",
+        "next: attr2hbase reload",
+    ]
+    assert (found.code, found.json["differences"][0]["tables"][0]["table"]) == (1, "t")
+    assert (accepted.code, accepted.out) == (0, "")
+
+
+def test_reload_says_if_nothing_was_checked(pipeline: Path, ingest: Callable[..., Any]) -> None:
+    configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
+    with served(configuration, Rebuilding(Pauses(configuration.local_dir), configuration.pipelines)):
+        assert "nothing was checked: another reload" in ingest("reload", "pipeline.yaml", "--check", 5).err
 
 
 def test_reload_of_another_file_than_that_of_the_service_is_refused(pipeline: Path, ingest: Callable[..., Any]) -> None:
@@ -296,8 +341,8 @@ def test_accepted_commands_have_json(
 class Overtaken(Control):
     """The reload is done, and a later one is refused."""
 
-    def reload(self) -> int:
-        number = super().reload()
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
         self.reload_status = ReloadStatus(Phase.DONE, changed=("mypipeline",), id=number)
         self.reload_status = ReloadStatus(Phase.REFUSED, reason="wrong", id=number + 1)
         return number
@@ -313,8 +358,8 @@ def test_reload_does_not_report_a_later_one(pipeline: Path, ingest: Callable[...
 class Replaced(Control):
     """A reload that has replaced the pipelines of the file, which start now."""
 
-    def reload(self) -> int:
-        number = super().reload()
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
         self.reload_status = ReloadStatus(Phase.DONE, changed=tuple(self._paused), id=number)
         return number
 
@@ -356,8 +401,8 @@ class Restarted(Control):
     status = ReloadStatus()
     """Of the service after its restart."""
 
-    def reload(self) -> int:
-        number = super().reload()
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
         self.reload_status = self.status
         self.started_ms += 1
         return number
@@ -380,8 +425,8 @@ class Refusing(Control):
 
     hint = ""
 
-    def reload(self) -> int:
-        number = super().reload()
+    def reload(self, check: int = 0) -> int:
+        number = super().reload(check)
         self.reload_status = ReloadStatus(Phase.REFUSED, reason="wrong", hint=self.hint, id=number)
         return number
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ingest.api import ConflictError, NotFoundError, StoreUnavailableError
-from ingest.service.control import KEPT_RELOADS, Control, Phase, ReloadStatus
+from ingest.api import ConfigError, ConflictError, NotFoundError, StoreUnavailableError
+from ingest.service.control import KEPT_RELOADS, Control, Phase, ReloadRequest, ReloadStatus
 from ingest.service.pauses import Pauses
 from tests.support.remote_files import MemoryFiles
 
@@ -59,6 +59,41 @@ def test_reloads_are_numbered_so_that_each_request_knows_its_end(tmp_path: Path)
     assert control.reload_status.id == 1
     control.reload_status = ReloadStatus(Phase.DONE, id=1)
     assert control.reload() == control.reload_status.id == 2
+
+
+def test_reload_is_checked_only_if_each_request_of_it_wants_a_check(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["p"])
+    assert control.reload(5) == control.reload(7) == control.reload(6)
+    assert control.reload_status.check == 7
+    control.reload()
+    assert control.reload_status.check == 0
+    control.reload(5)
+    assert control.reload_status.check == 0
+    assert control.pop_reload()
+    control.reload_status = ReloadStatus(Phase.BUILDING, id=1)
+    later = control.reload(9)
+    assert control.reload_of(later).check == 9
+    control.reload_status = ReloadStatus(Phase.DONE, id=1)
+    assert control.pop_reload()
+    assert control.reload_status.check == 9
+    control.reload_status = ReloadStatus(Phase.DONE, id=later)
+    control.reload()
+    assert control.reload_status.check == 0
+
+
+def test_differences_are_those_of_the_newest_check(tmp_path: Path):
+    control = Control(Pauses(tmp_path), ["p"])
+    with pytest.raises(NotFoundError, match="no comparison of reload 1"):
+        control.differences_of(1)
+    control.compared = 1, [{"pipeline": "p"}]
+    assert control.differences_of(1) == [{"pipeline": "p"}]
+
+
+def test_request_of_a_reload():
+    assert [ReloadRequest.of(content).check for content in (b"", b"{}", b'{"check": 3}')] == [0, 0, 3]
+    for wrong in (b'{"check": 10001}', b'{"chek": 1}', b"x"):
+        with pytest.raises(ConfigError):
+            ReloadRequest.of(wrong)
 
 
 def test_flush_of_a_removed_pipeline_is_forgotten(tmp_path: Path):

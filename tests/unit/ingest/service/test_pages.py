@@ -51,9 +51,17 @@ def test_failed_page_is_logged_and_hides_the_error():
 
 @pytest.mark.parametrize(
     "path",
-    ["/jobs/replay", "/jobs/1/cancel", "/jobs/compaction", "/jobs/rollback", "/jobs/blob-sweep", "/jobs/dump"],
+    [
+        "/reload/1/differences",
+        "/jobs/replay",
+        "/jobs/1/cancel",
+        "/jobs/compaction",
+        "/jobs/rollback",
+        "/jobs/blob-sweep",
+        "/jobs/dump",
+    ],
 )
-def test_commands_to_jobs_need_the_token(path):
+def test_commands_need_the_token(path):
     assert response_to("POST", path)[0] == 401
 
 

@@ -157,16 +157,67 @@ def reloader_of(
     )
 
 
-def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
-    """The status of a reload that is refused."""
+def prepared(folder: Path, old: Configuration, new: Configuration, check: int = 0) -> Control:
+    """A reload that has read the new file."""
     control = Control(Pauses(folder), old.pipelines)
     parts: dict[str, Any] = {field.name: None for field in fields(Shared)}
-    shared = Shared(**parts | {"configuration": old})
+    shared = Shared(**parts | {"configuration": old, "catalog": Catalog(), "stores": SharedStores(old, [])})
     reloader = reloader_of(shared, control, lambda: (new, Catalog()))
+    if check:
+        control.reload(check)
     reloader.begin(old.pipelines)
-    assert reached(lambda: not reloader.is_working, 30)
-    assert control.reload_status.phase is Phase.REFUSED
-    return control.reload_status
+    assert reached(lambda: not reloader.is_working, 60)
+    return control
+
+
+def refused(folder: Path, old: Configuration, new: Configuration) -> ReloadStatus:
+    """The status of a reload that is refused."""
+    status = prepared(folder, old, new).reload_status
+    assert status.phase is Phase.REFUSED
+    return status
+
+
+def cell(content: dict[str, Any], value: str) -> None:
+    for pipeline in content["pipelines"].values():
+        pipeline["decorators"].append({"value": {"attribute": "2hb_f:q", "value": value}})
+
+
+def test_check_refuses_a_file_with_which_the_results_differ(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.log").write_text("k1\nk2\nk3\n")
+
+    def secretly(content: dict[str, Any]) -> None:
+        cell(content, "s3cret")
+
+    old, new = configuration(tmp_path, lambda content: cell(content, "before")), configuration(tmp_path, secretly)
+    new.masks.add("s3cret")
+    control = prepared(tmp_path, old, new, check=2)
+    status = control.reload_status
+    assert (status.phase, status.reason) == (Phase.REFUSED, 'the check has found differences in "a", "b"')
+    assert "a reload without a check takes the file" in status.hint
+    assert [(each["pipeline"], each["events"], each["rows"]["changed"]) for each in status.differences] == [
+        ("a", 2, 2),
+        ("b", 2, 2),
+    ]
+    assert "k1" not in json.dumps(status.to_json())
+    (table,) = control.differences_of(status.id)[0]["tables"]
+    assert (table["changed_rows"][0]["row"], table["changed_rows"][0]["cells"][0]["new"]["value"]) == ("k1", MASK)
+
+
+def test_check_accepts_a_file_with_which_no_result_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.log").write_text("k1\n")
+    status = prepared(tmp_path, configuration(tmp_path), configuration(tmp_path, decorated), check=5).reload_status
+    assert (status.phase, [each["differs"] for each in status.differences]) == (Phase.REPLACING, [False])
+
+
+def test_check_without_records_refuses_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    status = prepared(tmp_path, configuration(tmp_path), configuration(tmp_path, decorated), check=5).reload_status
+    assert (status.phase, status.differences) == (Phase.REFUSED, ())
+    assert status.reason == 'the source of pipeline "a" has no records to check its results with'
 
 
 def test_secrets_of_every_reload_are_masked_by_what_the_start_has_created(tmp_path: Path):

@@ -1,10 +1,28 @@
-"""Records of the topics that a pipeline reads, without its consumer group."""
+"""Records that the source of a pipeline reads, without Spark and without its consumer group."""
 
 from ingest.api import ConfigError, Record
 from ingest.config.model import Pipeline
+from ingest.config.test_cases import Given
+from ingest.dry_run.inputs import given_of_record
+from ingest.dry_run.raw_lines import first_records
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.tail import TopicTail
 from ingest.sources.kafka import KafkaSourceSettings, required_topics_of
+
+
+def sample_of(pipeline: Pipeline, count: int) -> list[Given]:
+    """
+    The newest records of the source's topics, or the first lines of its files, at most `count`.
+
+    Raises:
+        ConfigError: the source has neither.
+        UnreadableFileError: a file cannot be decompressed.
+        SourceUnavailableError: a file cannot be read now; or as `newest_of_topics`.
+    """
+    source = pipeline.source.settings
+    if source.line_files is not None:
+        return list(first_records(source.line_files, count, source.decoding))
+    return [given_of_record(record) for record in newest_of_topics(pipeline, count)]
 
 
 def newest_of_topics(pipeline: Pipeline, count: int) -> list[Record]:

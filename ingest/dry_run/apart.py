@@ -1,0 +1,132 @@
+"""
+Compares two versions of a pipeline in a process of its own.
+
+A service does so before it takes a new file: a chain that nobody has run yet may use the CPU for ever or end the
+process, and in the driver it would hold up the running pipelines.
+"""
+
+import os
+import pickle
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import orjson
+
+from ingest.api import IngestError
+from ingest.config.model import Table, column_types_in
+from ingest.config.test_cases import Given
+from ingest.dry_run.diff import Diff, Results
+from ingest.dry_run.pipeline import DryRun
+from ingest.plan.codec import packed, unpacked
+from ingest.plan.plan import Plan
+
+CPU_S = 60
+"""CPU time of the process; ten thousand events take a few seconds."""
+_WALL_S = 2.0 * CPU_S  # on a busy machine
+_POLL_S = 0.2
+_LAST_LINES = 3  # of stderr, in the error
+
+
+class ComparisonFailedError(IngestError):
+    """Two versions of a pipeline could not be compared: a component is unavailable, or the comparison took too long."""
+
+    code = "comparison_failed"
+    remedy = "Run `attr2hbase diff` or `explain` with the new file to see which decorator is slow or fails."
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """
+    A version of a pipeline.
+
+    Attributes:
+        plan: of the pipeline.
+        tables: that its file declares, by name.
+    """
+
+    plan: Plan
+    tables: Mapping[str, Table]
+
+
+def diff_apart(
+    old: Version, new: Version, given: Sequence[Given], limit: int | None, *, is_stopping: Callable[[], bool]
+) -> dict[str, Any]:
+    """
+    The difference between two versions of a pipeline, as `Diff.to_json`; secrets are not masked.
+
+    Args:
+        old: the version that runs.
+        new: the version that shall run.
+        given: the events.
+        limit: most rows of a table, and events of a transition.
+        is_stopping: asked a few times a second; the process is killed if it returns True.
+
+    Raises:
+        ComparisonFailedError: the process has failed, was killed, or needs more than a minute of CPU time.
+    """
+    # a plan brings its files of plugins, which must be loaded before its tables are read
+    versions = [(packed(each.plan), pickle.dumps(dict(each.tables))) for each in (old, new)]
+    content = pickle.dumps((versions, list(given), limit))
+    paths = os.pathsep.join(path for path in sys.path if path)
+    process = subprocess.Popen(  # noqa: S603 - this file
+        [sys.executable, "-P", "-m", __name__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | {"PYTHONPATH": paths},
+    )
+    with process:
+        deadline = time.monotonic() + _WALL_S
+        sent: bytes | None = content
+        while True:
+            try:
+                out, err = process.communicate(sent, timeout=_POLL_S)
+                break
+            except subprocess.TimeoutExpired:
+                sent = None
+                if is_stopping() or time.monotonic() > deadline:
+                    process.kill()
+    return _answer(process.returncode, out, err.decode(errors="replace"))
+
+
+def _answer(code: int, out: bytes, err: str) -> dict[str, Any]:
+    if code < 0:
+        raise ComparisonFailedError(
+            f"the comparison of the versions did not end within {CPU_S} s, or was killed (signal {-code})",
+            hint="compare them with fewer records, or look for a slow decorator with 'attr2hbase explain'",
+        )
+    answer: dict[str, Any] = orjson.loads(out) if out else {"error": " ".join(err.splitlines()[-_LAST_LINES:])}
+    if "error" in answer:
+        raise ComparisonFailedError(f"the versions could not be compared: {answer['error']}", hint=answer.get("hint"))
+    return answer
+
+
+def _compared(content: bytes) -> dict[str, Any]:
+    """In the process: what `diff_apart` returns, or the error."""
+    versions, given, limit = pickle.loads(content)  # noqa: S301 - from our own service
+    results, types = [], []
+    try:
+        for plan, tables in versions:
+            unpacked_plan = unpacked(plan)
+            declared: dict[str, Table] = pickle.loads(tables)  # noqa: S301 - as above
+            results.append(Results.of(DryRun(unpacked_plan, declared.values()).run(given)))
+            types.append(partial(column_types_in, declared))
+    except IngestError as error:
+        return {"error": error.message, "hint": error.hint}
+    return Diff(tuple(given), *results).to_json(limit, *types)
+
+
+def _main() -> None:
+    resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
+    answer = _compared(sys.stdin.buffer.read())
+    sys.stdout.buffer.write(orjson.dumps(answer))
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,62 @@
+"""Comparisons in a process of their own."""
+
+import pytest
+
+from decorators.regex import Regex
+from decorators.template import Value
+from ingest.config.test_cases import Given
+from ingest.dry_run import apart
+from ingest.dry_run.apart import ComparisonFailedError, Version, diff_apart
+from ingest.testing.events import settings_of
+from tests.support.parts import planned
+from tests.support.plans import plan, sink
+
+
+def version(*decorators):
+    parts = [
+        planned(kind.kind, f"{kind.__module__}:{kind.__name__}", settings_of(kind.settings_class(), text))
+        for kind, text in decorators
+    ]
+    return Version(plan(sink(), decorators=tuple(parts)), {})
+
+
+KEY = (Value, "{attribute: '2hb_', value: '%{body}'}")
+
+
+def cell(value):
+    return (Value, f"{{attribute: '2hb_f:q', value: {value}}}")
+
+
+def test_versions_are_compared():
+    given = [Given(body="a"), Given(body="b")]
+    found = diff_apart(version(KEY, cell("x")), version(KEY, cell("y")), given, 1, is_stopping=lambda: False)
+    (table,) = found["tables"]
+    assert (found["events"], table["rows"]["changed"], len(table["changed_rows"])) == (2, 2, 1)
+
+
+def test_comparison_ends_with_the_service():
+    asked = []
+
+    def is_stopping():
+        asked.append(True)
+        return True
+
+    slow = (Regex, r"{pattern: '^(a+)+$', attributes: [x]}")
+    given = [Given(body="a" * 40 + "b")] * 100
+    with pytest.raises(ComparisonFailedError, match="or was killed"):
+        diff_apart(version(KEY), version(slow, KEY), given, 1, is_stopping=is_stopping)
+    assert asked
+
+
+def test_chain_that_takes_too_long_is_ended(monkeypatch):
+    monkeypatch.setattr(apart, "_WALL_S", 0.0)
+    slow = (Regex, r"{pattern: '^(a+)+$', attributes: [x]}")
+    with pytest.raises(ComparisonFailedError, match="did not end within 60 s"):
+        diff_apart(version(KEY), version(slow, KEY), [Given(body="a" * 40 + "b")] * 100, 1, is_stopping=lambda: False)
+
+
+def test_component_that_is_unavailable_is_named():
+    broken = planned("value", "decorators.nothing:Value", settings_of(Value.settings_class(), KEY[1]))
+    other = Version(plan(sink(), decorators=(broken,)), {})
+    with pytest.raises(ComparisonFailedError, match=r"the versions could not be compared: .*nothing"):
+        diff_apart(version(KEY), other, [Given(body="a")], 1, is_stopping=lambda: False)
