@@ -8,11 +8,13 @@ master recognizes it, and returns the number of the procedure that runs already.
 
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import TableExistsError, schema_error
+from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
@@ -20,6 +22,7 @@ from sinks.hbase.rpc.schema import (
     families_of,
     family_of,
     family_schema,
+    file_formats,
     name_of,
     replicated_in,
     table_name,
@@ -83,6 +86,17 @@ class Master:
         for found in self._described(table, replicated_in):
             return found
         return ()
+
+    def file_formats(self, table: str, *, replicated: bool) -> dict[bytes, FileFormat]:
+        """
+        As `schema.file_formats`.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        for found in self._described(table, partial(file_formats, replicated=replicated)):
+            return found
+        raise NotFoundError(f'there is no table "{table}"')
 
     def create_table(self, spec: TableSpec) -> None:
         """

@@ -6,6 +6,8 @@ are those of `ColumnFamilyDescriptorBuilder`. All attributes are text, and one t
 """
 
 from ingest.api import FamilySpec, TableSpec
+from sinks.hbase.hfile.codecs import Codec
+from sinks.hbase.hfile.writer import DEFAULT_BLOCK_BYTES, FileFormat
 from sinks.hbase.rpc.wire import Message, data
 
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
@@ -13,6 +15,13 @@ _MAX_DIGITS = 10
 """Of a number, which has 31 bits."""
 _VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
 _SCOPE = b"REPLICATION_SCOPE"
+_BLOCK_BYTES, _ENCRYPTION = b"BLOCKSIZE", b"ENCRYPTION"
+_CODECS = {b"NONE": Codec.NONE, b"SNAPPY": Codec.SNAPPY, b"LZ4": Codec.LZ4}
+"""
+Compression of a family -> that of files that are loaded into it; `gz` for the others, as every HBase has it.
+
+For `zstd`, Hadoop's codec and those of HBase have different frames, and neither says which of them a cluster has.
+"""
 
 
 def table_name(name: str) -> bytes:
@@ -62,6 +71,28 @@ def families_of(table: Message) -> tuple[FamilySpec, ...]:
 def replicated_in(table: Message) -> tuple[bytes, ...]:
     """Names of the families in a TableSchema that are replicated to other clusters."""
     return tuple(each.data(1) for each in table.messages(3) if _attributes(each).get(_SCOPE, b"0") != b"0")
+
+
+def file_formats(table: Message, *, replicated: bool) -> dict[bytes, FileFormat]:
+    """
+    Formats of the files that may be loaded into the families of a TableSchema.
+
+    Args:
+        table: the schema.
+        replicated: whether they may be loaded into families that are replicated to other clusters.
+    """
+    found = {}
+    for each in table.messages(3):
+        attributes = _attributes(each)
+        # a file is not encrypted, and a cluster replicates loads only if it is told to
+        if _ENCRYPTION in attributes or (not replicated and attributes.get(_SCOPE, b"0") != b"0"):
+            continue
+        found[each.data(1)] = FileFormat(
+            _CODECS.get(attributes.get(_COMPRESSION, b"NONE").upper(), Codec.GZ),
+            _number(attributes.get(_BLOCK_BYTES), DEFAULT_BLOCK_BYTES),
+            has_bloom=attributes.get(_BLOOM, b"ROW").upper() == b"ROW",
+        )
+    return found
 
 
 def family_of(table: Message, name: bytes) -> Message | None:

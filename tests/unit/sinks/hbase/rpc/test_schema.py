@@ -3,7 +3,17 @@
 import pytest
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.rpc.schema import families_of, family_of, family_schema, name_of, table_name, table_schema
+from sinks.hbase.hfile.codecs import Codec
+from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.rpc.schema import (
+    families_of,
+    family_of,
+    family_schema,
+    file_formats,
+    name_of,
+    table_name,
+    table_schema,
+)
 from sinks.hbase.rpc.wire import Message, data
 
 
@@ -49,3 +59,33 @@ def test_other_attributes_and_configuration_of_a_family_stay() -> None:
     }
     assert after.all_data(3) == [data(1, b"hbase.x") + data(2, b"y")]
     assert family_of(Message(data(3, before)), b"g") is None
+
+
+def _family(name: bytes, **attributes: bytes) -> bytes:
+    pairs = (data(2, data(1, key.encode()) + data(2, value)) for key, value in attributes.items())
+    return data(3, data(1, name) + b"".join(pairs))
+
+
+def test_file_of_a_family_has_its_block_size_bloom_filter_and_compression() -> None:
+    table = Message(
+        _family(b"a")
+        + _family(b"b", COMPRESSION=b"SNAPPY", BLOCKSIZE=b"8192", BLOOMFILTER=b"ROWCOL")
+        + _family(b"c", COMPRESSION=b"LZ4", BLOOMFILTER=b"NONE")
+        + _family(b"d", COMPRESSION=b"GZ")
+        + _family(b"e", COMPRESSION=b"ZSTD", BLOCKSIZE=b"x")
+    )
+    assert file_formats(table, replicated=False) == {
+        b"a": FileFormat(),
+        b"b": FileFormat(Codec.SNAPPY, 8192, has_bloom=False),
+        b"c": FileFormat(Codec.LZ4, has_bloom=False),
+        b"d": FileFormat(Codec.GZ),
+        b"e": FileFormat(Codec.GZ),  # the cluster may have a codec of Hadoop or of HBase, with different frames
+    }
+
+
+def test_family_that_is_encrypted_or_replicated_has_no_file() -> None:
+    table = Message(
+        _family(b"a", ENCRYPTION=b"AES") + _family(b"b", REPLICATION_SCOPE=b"1") + _family(b"c", REPLICATION_SCOPE=b"0")
+    )
+    assert file_formats(table, replicated=False).keys() == {b"c"}
+    assert file_formats(table, replicated=True).keys() == {b"b", b"c"}

@@ -1,0 +1,275 @@
+"""
+The calls of a bulk load: HBase takes over files in place of rows.
+
+Source: PrepareBulkLoadRequest, BulkLoadHFileRequest and CleanupBulkLoadRequest of Client.proto;
+`SecureBulkLoadManager`, which moves or copies the files into a folder of its own before it loads them.
+
+A region loads all files of a call under its lock and with one sequence id. So a reader sees all families of a row or
+none, and of two loads of a cell with one time the later one wins, as of two puts. The answer is `loaded = false` for
+whatever went wrong, and does not say what.
+"""
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ingest.api import IngestError, Mutation
+from ingest.api.bulk_load import LoadResult, WantsFiles
+from sinks.folding.sizes import size_of
+from sinks.hbase.hfile.cells import FileCells
+from sinks.hbase.hfile.writer import FileFormat, hfile
+from sinks.hbase.refusals import RefusalError
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.connection import Answer, Connection
+from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
+from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
+from sinks.hbase.rpc.requests import region_specifier
+from sinks.hbase.rpc.schema import table_name
+from sinks.hbase.rpc.staged_files import StagedFiles
+from sinks.hbase.rpc.stream import Address
+from sinks.hbase.rpc.wire import Message, WireError, data, flag
+
+MAX_REFUSALS = 2
+"""After so many answers that a region has not loaded its files, its rows are left to calls, which say why not."""
+
+
+class _Load(NamedTuple):
+    """
+    Files of one region, which are staged.
+
+    Attributes:
+        indexes: of the mutations.
+        families: of the files, in their order.
+        names: of the files.
+    """
+
+    region: Region
+    server: Address
+    indexes: list[int]
+    families: list[bytes]
+    names: list[str]
+
+
+@dataclass(slots=True)
+class _Round:
+    """
+    One attempt to load files.
+
+    Attributes:
+        refused: indexes of mutations whose files HBase has not loaded.
+        failed: of those of calls that failed.
+        failure: the error of the last of these calls.
+    """
+
+    refused: list[int] = field(default_factory=list)
+    failed: list[int] = field(default_factory=list)
+    failure: Exception | None = None
+
+    def fail(self, load: _Load, error: Exception) -> None:
+        """The call for some files has failed; they may have been loaded."""
+        self.failed += load.indexes
+        self.failure = error
+
+
+class BulkLoader:
+    """
+    Loads mutations as files; called by one thread.
+
+    Args:
+        calls: to the cluster.
+        staged: files in the folder that HBase sees.
+        formats: returns the format of the files of each family of a table that may have files; raises as a read of the
+            store.
+        now_ms: the time, in milliseconds since the epoch.
+        max_cell_bytes: larger cells are left to calls, which refuse them.
+    """
+
+    def __init__(
+        self,
+        calls: RepeatedCalls,
+        staged: StagedFiles,
+        formats: Callable[[str], Mapping[bytes, FileFormat]],
+        now_ms: Callable[[], int],
+        *,
+        max_cell_bytes: int,
+    ) -> None:
+        self._calls = calls
+        self._staged = staged
+        self._read_formats = formats
+        self._formats: dict[str, Mapping[bytes, FileFormat]] = {}
+        self._now_ms = now_ms
+        self._cells = FileCells(max_cell_bytes)
+
+    def load(
+        self,
+        table: str,
+        mutations: Sequence[Mutation],
+        wants_files: WantsFiles,
+        attempts: Attempts,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> LoadResult:
+        """As `BulkLoading.load`, within the attempts."""
+        result = LoadResult()
+        remaining: Sequence[int] = range(len(mutations))
+        refusals = 0
+        while remaining:
+            try:
+                regions = self._by_region(table, mutations, remaining, attempts.deadline_s)
+            except CALL_ERRORS as error:
+                self._calls.wait_after(error, table, attempts, is_write=True)
+                continue
+            loads = self._staged_loads(table, mutations, regions, wants_files, result)
+            on_progress()
+            try:
+                done = self._round(table, loads, attempts.deadline_s, result, on_progress)
+            finally:
+                # after an unknown outcome too: a load that HBase begins later finds none
+                self._staged.remove([name for load in loads for name in load.names])
+            if done.refused:
+                refusals += 1
+                self._calls.regions.forget(table)
+                self._formats.pop(table, None)
+                if refusals == MAX_REFUSALS:
+                    result.refused = f'HBase has not loaded files of table "{table}", and does not say why'
+                    result.left += done.refused
+                    done.refused.clear()
+            remaining = done.refused + done.failed
+            if done.failure is not None:
+                self._calls.wait_after(done.failure, table, attempts, is_write=True)
+        return result
+
+    def close(self) -> None:
+        """Forget the families of tables, and remove the folder of staged files."""
+        self._formats.clear()
+        self._staged.close()
+
+    def _by_region(
+        self, table: str, mutations: Sequence[Mutation], indexes: Sequence[int], deadline_s: float
+    ) -> list[tuple[Region, Address, list[int]]]:
+        regions = self._calls.regions.of(table, deadline_s)
+        found: dict[bytes, tuple[Region, Address, list[int]]] = {}
+        for index in indexes:
+            region, server = self._calls.located(table, regions.of(mutations[index].row))
+            found.setdefault(region.name, (region, server, []))[2].append(index)
+        return list(found.values())
+
+    def _staged_loads(
+        self,
+        table: str,
+        mutations: Sequence[Mutation],
+        regions: Sequence[tuple[Region, Address, list[int]]],
+        wants_files: WantsFiles,
+        result: LoadResult,
+    ) -> list[_Load]:
+        """The staged files of the regions that get some; the mutations of the others are left."""
+        loads: list[_Load] = []
+        contents: list[bytes] = []
+        for region, server, indexes in regions:
+            own = [mutations[index] for index in indexes]
+            files = self._files(table, own) if wants_files(region.start, len(own), sum(map(size_of, own))) else None
+            if files:
+                loads.append(_Load(region, server, indexes, list(files), []))
+                contents += files.values()
+            else:
+                result.left += indexes
+        if not loads:
+            return loads
+        try:
+            names = iter(self._staged.write(contents))
+        except OSError as error:
+            result.refused = f"a file could not be staged: {error}"
+            result.left += [index for load in loads for index in load.indexes]
+            return []
+        for load in loads:
+            load.names.extend(next(names) for _ in load.families)
+        return loads
+
+    def _files(self, table: str, mutations: Sequence[Mutation]) -> dict[bytes, bytes] | None:
+        """The file of each family; None if a call must say what is wrong."""
+        try:
+            formats = self._formats.get(table)
+            if formats is None:
+                formats = self._formats[table] = self._read_formats(table)
+            rows = self._cells.by_family(mutations, formats.keys())
+        except (RefusalError, IngestError):
+            return None
+        if not rows.keys() <= formats.keys():
+            del self._formats[table]  # a family may be new
+            return None
+        return {family: hfile(own, formats[family], self._now_ms()) for family, own in rows.items()}
+
+    def _round(
+        self,
+        table: str,
+        loads: Sequence[_Load],
+        deadline_s: float,
+        result: LoadResult,
+        on_progress: Callable[[], None],
+    ) -> _Round:
+        """Load what is staged, with one call for each region; all are in flight together."""
+        done = _Round()
+        if not loads:
+            return done
+        try:
+            token = self._prepared(table, loads[0], deadline_s)
+        except CALL_ERRORS as error:
+            for load in loads:
+                done.fail(load, error)
+            return done
+        sent: deque[tuple[_Load, Connection, int]] = deque()
+        try:
+            for load in loads:
+                try:
+                    connection = self._calls.cluster.connection(load.server, CLIENT_SERVICE, deadline_s)
+                    request = self._request(load, token)
+                    sent.append((load, connection, connection.send("BulkLoadHFile", request, b"", deadline_s)))
+                except (ConnectionLostError, IngestError) as error:
+                    done.fail(load, error)
+            while sent:
+                load, connection, call_id = sent[0]
+                try:
+                    is_loaded = _is_loaded(connection.receive(call_id, deadline_s))
+                except (RemoteError, ConnectionLostError, WireError) as error:
+                    done.fail(load, error)
+                else:
+                    if is_loaded:
+                        result.rows += len(load.indexes)
+                        result.files += len(load.names)
+                    else:
+                        done.refused += load.indexes
+                sent.popleft()
+                on_progress()
+        finally:
+            for _, connection, _ in sent:  # interrupted: no later call may meet these on a server
+                connection.abort()
+        self._clean_up(loads[0], token, deadline_s)
+        return done
+
+    def _prepared(self, table: str, load: _Load, deadline_s: float) -> bytes:
+        """The folder of HBase for the files: the token of a load."""
+        # PrepareBulkLoadRequest: table_name 1, region 2; PrepareBulkLoadResponse: bulk_token 1
+        request = data(1, table_name(table)) + data(2, region_specifier(load.region.name))
+        answer = self._calls.cluster.call(load.server, CLIENT_SERVICE, "PrepareBulkLoad", request, deadline_s)
+        return Message(answer.message).data(1)
+
+    def _request(self, load: _Load, token: bytes) -> bytes:
+        # region 1, family_path 2, assign_seq_num 3, bulk_token 5; FamilyPath: family 1, path 2
+        paths = (
+            data(2, data(1, family) + data(2, self._staged.url_of(name).encode()))
+            for family, name in zip(load.families, load.names, strict=True)
+        )
+        return data(1, region_specifier(load.region.name)) + b"".join(paths) + flag(3) + data(5, token)
+
+    def _clean_up(self, load: _Load, token: bytes, deadline_s: float) -> None:
+        """Remove the folder of HBase; a failure leaves an empty folder there."""
+        # CleanupBulkLoadRequest: bulk_token 1, region 2
+        request = data(1, token) + data(2, region_specifier(load.region.name))
+        with suppress(*CALL_ERRORS):
+            self._calls.cluster.call(load.server, CLIENT_SERVICE, "CleanupBulkLoad", request, deadline_s)
+
+
+def _is_loaded(answer: Answer) -> bool:
+    return Message(answer.message).flag(1)  # BulkLoadHFileResponse: loaded 1

@@ -1,0 +1,128 @@
+"""Files that HBase loads in place of calls."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
+from ingest.clock import now_ms
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.bulk_load import BulkLoader
+from sinks.hbase.rpc.staged_files import StagedFiles
+from sinks.hbase.rpc.store import RpcStore
+from sinks.hbase.settings import HBaseSettings
+from tests.support.hbase_admin import Admin
+from tests.support.names import unique
+from tests.support.region_calls import major_compact
+from tests.support.servers import HBase
+
+pytestmark = pytest.mark.one_protocol("a Thrift server loads no files")
+
+
+@pytest.fixture
+def store(hbase: HBase) -> Iterator[RpcStore]:
+    made = RpcStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))
+    made.open()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def loader(store: RpcStore, tmp_path: Path) -> Iterator[BulkLoader]:
+    made = BulkLoader(
+        store._calls,
+        StagedFiles(str(tmp_path), "test", now_ms),
+        lambda table: store._master.file_formats(table, replicated=False),
+        now_ms,
+        max_cell_bytes=10 << 20,
+    )
+    yield made
+    made.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def load(loader: BulkLoader, table: str, mutations: Sequence[Mutation]) -> tuple[int, int, list[int], str | None]:
+    result = loader.load(table, mutations, lambda _start, _rows, _bytes: True, Attempts(60.0))
+    return result.rows, result.files, result.left, result.refused
+
+
+def rows(store: RpcStore, table: str) -> list[Row]:
+    return list(store.scan(table, Scan(versions=10)))
+
+
+def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore, loader: BulkLoader) -> None:
+    """
+    In every region and family, with deletes and versions, before and after a compaction; a get finds each row.
+
+    No put is older than a delete before it: a compaction of all files, which loads may start, removes the marker.
+    """
+    families = (FamilySpec(b"f", versions=5), FamilySpec(b"g", versions=5, compression="gz", bloom="rowcol"))
+    by_call, by_file = (TableSpec(unique(name), families, splits=(b"m", b"t")) for name in ("calls", "files"))
+    steps: list[list[Mutation]] = [
+        [Put(b"%c%03d" % (97 + n % 26, n), {b"f:a": b"%d" % n, b"g:b": b"v" * n}, 10) for n in range(400)],
+        [Put(b"%c%03d" % (97 + n % 26, n), {b"f:a": b"second"}, 20) for n in range(0, 400, 3)],
+        [
+            *(Delete(b"%c%03d" % (97 + n % 26, n), 15) for n in range(0, 400, 7)),
+            *(Delete(b"%c%03d" % (97 + n % 26, n), 30, family=b"f", qualifier=b"a") for n in range(0, 400, 11)),
+            *(Delete(b"%c%03d" % (97 + n % 26, n), 10, family=b"g") for n in range(0, 400, 13)),
+            *(Delete(b"%c%03d" % (97 + n % 26, n), 20, b"f", b"a", exact=True) for n in range(0, 400, 17)),
+        ],
+        [Put(b"%c%03d" % (97 + n % 26, n), {b"f:a": b"third", b"f:": b""}, 35) for n in range(0, 400, 5)],
+    ]
+    for spec in (by_call, by_file):
+        store.create_table(spec)
+    for step in steps:
+        store.apply(by_call.name, step)
+        loaded, files, left, refused = load(loader, by_file.name, step)
+        assert (loaded, left, refused) == (len(step), [], None)
+        assert files in {3, 6}
+        assert rows(store, by_file.name) == rows(store, by_call.name)
+    expected = rows(store, by_call.name)
+    assert len(expected) > 300
+    assert [store.get(by_file.name, row.key, versions=10) for row in expected] == expected
+    for spec in (by_call, by_file):
+        major_compact(store, spec.name, 60)
+    assert rows(store, by_file.name) == expected
+
+
+def test_of_calls_and_files_with_one_time_the_last_one_counts(store: RpcStore, loader: BulkLoader) -> None:
+    spec = TableSpec(unique("turns"), (FamilySpec(b"f"),))
+    store.create_table(spec)
+    for number in range(6):
+        put = Put(b"r", {b"f:q": b"%d" % number}, 1)
+        if number % 2:
+            assert load(loader, spec.name, [put]) == (1, 1, [], None)
+        else:
+            store.apply(spec.name, [put])
+        assert store.values(spec.name, b"r", b"f:q") == {b"f:q": b"%d" % number}
+
+
+def test_files_are_cut_anew_after_a_split(hbase: HBase, store: RpcStore, loader: BulkLoader) -> None:
+    spec = TableSpec(unique("cut"), (FamilySpec(b"f"),))
+    store.create_table(spec)
+    puts = [Put(bytes((2 * number + 1,)), {b"f:q": b"v"}, 1) for number in range(100)]
+    assert load(loader, spec.name, puts) == (100, 1, [], None)
+    with Admin(hbase.server) as admin:
+        admin.ask("split", spec.name)
+    assert load(loader, spec.name, puts) == (100, 2, [], None)
+    assert [row.key for row in rows(store, spec.name)] == [put.row for put in puts]
+
+
+def test_what_a_file_cannot_do_is_left(store: RpcStore, loader: BulkLoader, tmp_path: Path) -> None:
+    spec = TableSpec(unique("left"), (FamilySpec(b"f"),))
+    store.create_table(spec)
+    good, other, large = (
+        Put(b"a", {b"f:q": b"v"}, 1),
+        Put(b"b", {b"nosuch:q": b"v"}, 1),
+        Put(b"c", {b"f:q": b"v" * (11 << 20)}, 1),
+    )
+    assert load(loader, spec.name, [good, other]) == (0, 0, [0, 1], None)
+    assert load(loader, spec.name, [good, large]) == (0, 0, [0, 1], None)
+    (tmp_path / "loading-test").write_text("")
+    loaded, files, left, refused = load(loader, spec.name, [good])
+    assert (loaded, files, left) == (0, 0, [0])
+    assert refused is not None
+    assert refused.startswith("a file could not be staged")
+    (tmp_path / "loading-test").unlink()
+    assert load(loader, spec.name, [good]) == (1, 1, [], None)

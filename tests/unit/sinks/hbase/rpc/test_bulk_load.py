@@ -1,0 +1,228 @@
+"""The calls of a bulk load, answered by a server that says what a test wants."""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+
+from ingest.api import Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
+from ingest.api.bulk_load import LoadResult
+from sinks.hbase.hfile.codecs import Codec
+from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.bulk_load import BulkLoader
+from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.regions import RegionCache
+from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.staged_files import StagedFiles
+from sinks.hbase.rpc.wire import Message, data, flag
+from tests.support.hfile_reader import read_hfile
+from tests.support.rows_server import meta_answer, registry_answer
+from tests.support.rpc_server import Request, RpcServer, RpcServers
+
+FORMATS = {b"f": FileFormat(), b"g": FileFormat(Codec.GZ)}
+PUTS: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
+Answer = Callable[[Request, bytes], bytes | None]
+"""To a call BulkLoadHFile, given the name of the region."""
+
+
+def loaded(request: Request, _region: bytes) -> bytes:
+    return request.answer(flag(1))
+
+
+def refused(request: Request, _region: bytes) -> bytes:
+    return request.answer(flag(1, value=False))
+
+
+@dataclass
+class FakeHBase:
+    """
+    A table `t` with the regions up to m and from m on.
+
+    Attributes:
+        answers: to the calls BulkLoadHFile, one after the other; then they are loaded.
+        prepared: the same for PrepareBulkLoad.
+        files: region -> family -> rows of the file, of each call.
+        edges: of the regions.
+    """
+
+    serve: RpcServers
+    answers: list[Answer] = field(default_factory=list)
+    prepared: list[Answer] = field(default_factory=list)
+    files: list[tuple[bytes, dict[bytes, list[bytes]]]] = field(default_factory=list)
+    paths: list[Path] = field(default_factory=list)
+    edges: list[bytes] = field(default_factory=lambda: [b"", b"m", b""])
+    methods: list[str] = field(default_factory=list)
+    server: RpcServer = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.server = self.serve(self._answer)
+
+    def _answer(self, request: Request) -> bytes | None:
+        if request.method == "GetMetaRegionLocations":
+            return registry_answer(request, self.server.address)
+        self.methods.append(request.method)
+        if request.method == "Scan":
+            return meta_answer(request, self.edges, [self.server.address] * (len(self.edges) - 1))
+        message = Message(request.parameter)
+        if request.method == "PrepareBulkLoad":
+            assert message.message(1).data(2) == b"t"
+            answer = self.prepared.pop(0) if self.prepared else lambda request, _: request.answer(data(1, b"token"))
+            return answer(request, message.message(2).data(2))
+        if request.method == "CleanupBulkLoad":
+            assert message.data(1) == b"token"
+            return request.answer()
+        assert (request.method, message.flag(3), message.data(5)) == ("BulkLoadHFile", True, b"token")
+        region = message.message(1).data(2)
+        content = {}
+        for each in message.messages(2):
+            path = Path(urlsplit(each.text(2)).path)
+            self.paths.append(path)
+            content[each.data(1)] = [cell.row for cell in read_hfile(path.read_bytes()).cells]
+        self.files.append((region, content))
+        return (self.answers.pop(0) if self.answers else loaded)(request, region)
+
+
+@pytest.fixture
+def hbase(serve: RpcServers) -> FakeHBase:
+    return FakeHBase(serve)
+
+
+@pytest.fixture
+def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
+    cluster = Cluster([hbase.server.address], may_leave_machine=False)
+    cluster.open()
+    calls = RepeatedCalls(cluster, RegionCache(cluster), lambda: Attempts(5.0))
+    made = BulkLoader(
+        calls, StagedFiles(str(tmp_path), "1", lambda: 0), lambda _table: FORMATS, lambda: 0, max_cell_bytes=1000
+    )
+    with contextlib.closing(cluster), contextlib.closing(made):
+        yield made
+    assert list(tmp_path.iterdir()) == []
+
+
+def load(
+    loader: BulkLoader, puts: list[Mutation] = PUTS, wants: Callable[[bytes, int, int], bool] = lambda *_: True
+) -> LoadResult:
+    return loader.load("t", puts, wants, Attempts(5.0, sleep=lambda _seconds: None))
+
+
+def test_each_region_gets_one_call_with_a_file_for_each_family(hbase: FakeHBase, loader: BulkLoader):
+    assert load(loader) == LoadResult(rows=4, files=4)
+    first, second = [b"a", b"b"], [b"n", b"x"]
+    assert hbase.files == [
+        (b"t,,1.", {b"f": first, b"g": first}),
+        (b"t,m,1.", {b"f": second, b"g": second}),
+    ]
+    assert hbase.methods == ["Scan", "PrepareBulkLoad", "BulkLoadHFile", "BulkLoadHFile", "CleanupBulkLoad"]
+    assert not any(path.exists() for path in hbase.paths)
+
+
+def test_rows_of_regions_that_want_no_files_are_left(hbase: FakeHBase, loader: BulkLoader):
+    asked = []
+
+    def wants(start: bytes, rows: int, size: int) -> bool:
+        asked.append((start, rows))
+        assert size > 0
+        return start == b"m"
+
+    assert load(loader, wants=wants) == LoadResult(rows=2, files=2, left=[0, 1])
+    assert asked == [(b"", 2), (b"m", 2)]
+    assert [region for region, _ in hbase.files] == [b"t,m,1."]
+
+
+def test_files_that_hbase_has_not_loaded_are_cut_anew(hbase: FakeHBase, loader: BulkLoader):
+    def split(request: Request, region: bytes) -> bytes:
+        hbase.edges = [b"", b"b", b"m", b""]
+        return refused(request, region)
+
+    hbase.answers = [split]
+    assert load(loader) == LoadResult(rows=4, files=6)
+    assert [(region, rows[b"f"]) for region, rows in hbase.files[2:]] == [(b"t,,1.", [b"a"]), (b"t,b,1.", [b"b"])]
+
+
+def test_files_that_hbase_has_twice_not_loaded_are_left(hbase: FakeHBase, loader: BulkLoader):
+    hbase.answers = [loaded, refused, refused]
+    result = load(loader)
+    assert (result.rows, result.files, result.left) == (2, 2, [2, 3])
+    assert result.refused is not None
+    assert hbase.methods.count("BulkLoadHFile") == 3
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        lambda _request, _region: None,
+        lambda request, _region: request.failure("org.apache.hadoop.hbase.NotServingRegionException"),
+        lambda request, _region: request.answer(b"\x08"),
+    ],
+    ids=["no answer", "region has moved", "answer that is none"],
+)
+def test_unknown_outcome_is_followed_by_new_files(hbase: FakeHBase, loader: BulkLoader, failure: Answer):
+    hbase.answers = [loaded, failure]
+    result = load(loader)
+    assert (result.rows, result.left, result.refused) == (4, [], None)
+    assert hbase.files[-1] == (b"t,m,1.", {b"f": [b"n", b"x"], b"g": [b"n", b"x"]})
+    assert len(set(hbase.paths)) == len(hbase.paths) >= 6
+    assert not any(path.exists() for path in hbase.paths)
+
+
+def test_load_that_cannot_be_prepared_is_repeated(hbase: FakeHBase, loader: BulkLoader):
+    hbase.prepared = [lambda request, _: request.failure("org.apache.hadoop.hbase.NotServingRegionException")]
+    assert load(loader) == LoadResult(rows=4, files=4)
+
+
+def test_load_that_a_server_denies_is_an_error(hbase: FakeHBase, loader: BulkLoader):
+    hbase.answers = [
+        lambda request, _: request.failure("org.apache.hadoop.hbase.security.AccessDeniedException", "no right")
+    ]
+    with pytest.raises(StoreRefusedError, match="no right"):
+        load(loader)
+
+
+def test_load_ends_when_its_time_has_passed(hbase: FakeHBase, loader: BulkLoader):
+    hbase.answers = [lambda _request, _region: None] * 100
+    clock = iter(range(0, 10_000, 4))
+    attempts = Attempts(5.0, sleep=lambda _seconds: None, clock=lambda: float(next(clock)))
+    with pytest.raises(StoreUnavailableError):
+        loader.load("t", PUTS, lambda *_: True, attempts)
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [Put(b"b", {b"nosuch:q": b"v"}, 1), Put(b"b", {b"f:q": b"v" * 1000}, 1), Put(b"b", {b"f:q": b"v"}, -1)],
+    ids=["no family", "too large", "no time"],
+)
+def test_mutation_that_can_never_be_written_leaves_its_region_to_calls(
+    hbase: FakeHBase, loader: BulkLoader, bad: Mutation
+):
+    assert load(loader, [*PUTS, bad]) == LoadResult(rows=2, files=2, left=[0, 1, 4])
+    assert [region for region, _ in hbase.files] == [b"t,m,1."]
+
+
+def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: BulkLoader):
+    def formats(_table: str) -> dict[bytes, FileFormat]:
+        raise NotFoundError("no table")
+
+    loader._read_formats = formats
+    assert load(loader) == LoadResult(left=[0, 1, 2, 3])
+    assert hbase.methods == ["Scan"]
+
+
+def test_folder_that_cannot_be_used_leaves_all(hbase: FakeHBase, loader: BulkLoader, tmp_path: Path):
+    (tmp_path / "loading-1").write_bytes(b"")
+    result = load(loader)
+    assert (result.rows, result.left) == (0, [0, 1, 2, 3])
+    assert result.refused is not None
+    assert "staged" in result.refused
+    assert hbase.methods == ["Scan"]
+    (tmp_path / "loading-1").unlink()
+
+
+def test_progress_is_reported_after_the_files_and_each_answer(loader: BulkLoader):
+    steps: list[None] = []
+    loader.load("t", PUTS, lambda *_: True, Attempts(5.0), lambda: steps.append(None))
+    assert len(steps) == 3
