@@ -11,13 +11,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from ingest.api.cells import TableSpec
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator, NamedColumn
+from ingest.api.driver_feature import DriverFeature, DriverTables
 from ingest.api.settings import Model
 from ingest.api.sink import Committer
-from ingest.api.table_writer import FeatureMessages, FirstWriter, RowReader, TableWriter
+from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 
 OptionsT = TypeVar("OptionsT", bound=Model)
 
@@ -49,32 +50,6 @@ class WriterPlace:
     create: Callable[[Any], Any]
 
 
-class PreparedFeatures(NamedTuple):
-    """
-    What the driver says to the writers of one attempt.
-
-    Attributes:
-        messages: to the writers.
-        times_ms: that the driver has chosen for rows, besides the batch time.
-    """
-
-    messages: FeatureMessages = MappingProxyType({})
-    times_ms: tuple[int, ...] = ()
-
-
-class StoreFeatures:
-    """The half on the driver of the features of one store's tables; of tables without features as it is."""
-
-    def prepare(self, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - for features with a message
-        """
-        Prepare an attempt at a micro-batch; the same in every attempt.
-
-        Raises:
-            IngestError: RETRY if the store is unavailable, STOP if a feature cannot be used.
-        """
-        return PreparedFeatures()
-
-
 class TableFeature(ABC, Generic[OptionsT]):
     """
     A feature of tables; constructed on the driver and in each worker process, without I/O or arguments.
@@ -85,7 +60,12 @@ class TableFeature(ABC, Generic[OptionsT]):
         example: of a value of the option, as in a file.
         options_model: the class of the value of the option.
         component_types: name of an option that names a component -> type of the component, as `processors`.
-        adds_to_rows: whether events add to a row of the table, so that none replaces what another has written.
+        adds_to_rows: whether events add to a row of the table, so that none replaces what another has written, and none
+            may be counted twice.
+        has_owner: whether one pipeline owns a table with the feature: it alone knows up to which batch time the table
+            is complete.
+        is_followed: whether programs read what is written, in order, up to the committed position of the table.
+        words: for the feature, in messages.
         needs_ranks: whether its writer needs the ranks of the splits.
         only_named: whether only a sink that names the table can write it; else also one whose events name it.
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
@@ -97,6 +77,9 @@ class TableFeature(ABC, Generic[OptionsT]):
     options_model: ClassVar[type[Model]]
     component_types: ClassVar[Mapping[str, str]] = MappingProxyType({})
     adds_to_rows: ClassVar[bool] = False
+    has_owner: ClassVar[bool] = False
+    is_followed: ClassVar[bool] = False
+    words: ClassVar[str] = ""
     needs_ranks: ClassVar[bool] = False
     only_named: ClassVar[bool] = False
     is_in_dry_runs: ClassVar[bool] = True
@@ -135,6 +118,14 @@ class TableFeature(ABC, Generic[OptionsT]):
     def internal_tables(self, spec: TableSpec) -> Sequence[TableSpec]:  # noqa: ARG002 - for features with tables
         """Tables of the feature that the store has beside a table, and that no file may declare."""
         return ()
+
+    def is_in(self, spec: TableSpec) -> bool:  # noqa: ARG002 - for features of a store
+        """Whether a definition has the feature, as `declared` adds it."""
+        return False
+
+    def on_driver(self, tables: DriverTables) -> DriverFeature:  # noqa: ARG002 - for features with such a half
+        """The half on the driver, for the tables of one pipeline."""
+        return DriverFeature()
 
     @abstractmethod
     def planned(self, table: DeclaredTable, locator: Locator) -> Any:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ingest.amounts import counted
 from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
 from ingest.api.notation import name_from_bytes
+from ingest.catalog import table_features
 from ingest.config.model import declared_in
 from ingest.config.options import DeadLetterTopic
 from ingest.kafka.admin import KafkaAdmin
@@ -23,7 +24,7 @@ from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from sinks.blobs.feature import Blobs
-from sinks.rewriting.owner import refuse_other_owner
+from sinks.owning.owner import refuse_other_owner
 
 if TYPE_CHECKING:
     from ingest.api import SinkSettings
@@ -182,7 +183,7 @@ def _check_owners(
         written = {sink.settings.fixed_table for sink in pipeline.sinks if sink.settings.store_name == name}
         for spec in declared.values():
             if spec.name in written and store.families(spec.name) is not None:
-                refuse_other_owner(store.properties(spec.name), spec, pipeline.name)
+                refuse_other_owner(store.properties(spec.name), spec, pipeline.name, table_features())
 
 
 def _may_write(settings: "SinkSettings", family: bytes) -> bool:

@@ -66,6 +66,11 @@ class Plan:
         """Name of each sink -> the table that it names; its kind if it names none."""
         return {sink.name: sink.settings.fixed_table or sink.kind for sink in self.sinks}
 
+    def owned_in(self, store: str) -> frozenset[str]:
+        """The tables of a store that the pipeline must own."""
+        owning = {feature.name for feature in table_features() if feature.has_owner}
+        return frozenset(table for table, found in self.features.get(store, {}).items() if owning & found.keys())
+
     def sinks_of(self, feature: str) -> frozenset[str]:
         """Names of the sinks that name tables with a feature."""
         return frozenset(

@@ -89,7 +89,7 @@ def build_pipeline(
             shared.configuration,
             plan,
             stores,
-            owned.feeds,
+            owned,
             shared.metrics.counted,
             check_owner=checkpoint.check_locked,
         )

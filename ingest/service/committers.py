@@ -6,7 +6,8 @@ from functools import partial
 from typing import Any
 
 from ingest.api import Committer, StoreSettings, TableSpec
-from ingest.api.table_feature import StoreFeatures, planned_of
+from ingest.api.driver_feature import StoreFeatures
+from ingest.api.table_feature import planned_of
 from ingest.catalog import table_features
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
@@ -14,7 +15,7 @@ from ingest.plan.features import connection
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
-from sinks.rewriting.owned_feeds import OwnedFeeds
+from sinks.owning.owned_tables import OwnedTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
@@ -24,7 +25,7 @@ def committers_of(
     configuration: Configuration,
     plan: Plan,
     stores: Mapping[str, DriverStore],
-    feeds: OwnedFeeds | None = None,
+    owned: OwnedTables | None = None,
     on_counted: Callable[[Counter[tuple[str, str]]], None] = lambda _counted: None,
     *,
     check_owner: Callable[[], None],
@@ -36,7 +37,7 @@ def committers_of(
         configuration: declares the tables.
         plan: of the pipeline.
         stores: the driver's.
-        feeds: of the tables that the sinks write; None without any.
+        owned: the tables that the pipeline owns; None without any.
         on_counted: called with what features of tables have counted on the driver, as `WriteCounts.counted`.
         check_owner: as in `SinkContext`.
     """
@@ -46,7 +47,7 @@ def committers_of(
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
-        prepared = StoreFeatures() if feeds is None else feeds.of_store(name)
+        prepared = StoreFeatures() if owned is None else owned.of_store(name)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)

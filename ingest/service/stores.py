@@ -9,9 +9,7 @@ from typing import Any
 from ingest.api import ConfigError, ConflictError, Store, StoreSettings, TableSpec
 from ingest.config.model import Configuration, declared_in
 from ingest.plan.assemble import live_store
-from ingest.plan.feeds import feeds_in
 from ingest.plan.plan import Plan
-from ingest.plan.updates import updates_in
 from ingest.service.state_folders import dead_letters_beside, staging_folder, staging_root
 from sinks.table_records import ensure_declared, refuse_other_updates
 from sinks.writing.driver_store import DriverStore
@@ -168,7 +166,7 @@ def driver_stores(configuration: Configuration, plans: Iterable[Plan], opened: E
 def _of_driver(plan: Plan) -> Iterator[tuple[str, Store[Any]]]:
     for name, component in plan.stores.items():
         store = live_store(component)
-        keeps_positions = name in updates_in(plan) or name in feeds_in(plan)
+        keeps_positions = bool(plan.owned_in(name))
         if store.capabilities.written_by_driver or store.capabilities.creates_families or keeps_positions:
             yield name, store
 

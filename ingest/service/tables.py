@@ -1,23 +1,22 @@
-"""The tables of a pipeline with deferred updates or a change feed: claimed at its start, committed after a batch."""
+"""The tables that a pipeline owns, because of their features: claimed at its start, committed after a batch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.api import ConfigError, ConflictError, Disposition, IngestError, Source, TableSpec
+from ingest.catalog import table_features
 from ingest.config.model import Configuration, declared_in
 from ingest.durable import StatePath, file_errors, sync_folder
 from ingest.observe.logs import logger
-from ingest.plan.feeds import feeds_in
 from ingest.plan.plan import Plan
-from ingest.plan.updates import updates_in
 from ingest.service.kafka.positions import first_offsets, is_exact
 from ingest.service.kafka.topics import TopicIds, check_committed, current_ids
 from ingest.service.replay_lock import ReplayUnfinishedError
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.committed_position import CommittedPosition
+from sinks.owning.committed_position import CommittedPosition
+from sinks.owning.owned_tables import OwnedTables
 from sinks.writing.driver_store import DriverStore
 
 _log = logger(__name__)
@@ -45,7 +44,7 @@ class BehindCommittedPositionError(ConflictError):
 @dataclass(frozen=True, slots=True)
 class OwnerOptions:
     """
-    Options of a run for tables with deferred updates.
+    Options of a run for the tables that the pipeline owns.
 
     Attributes:
         take_over: take tables that another pipeline owns.
@@ -58,7 +57,7 @@ class OwnerOptions:
 
 class PipelineTables:
     """
-    The tables with deferred updates or a change feed that the sinks of a pipeline name.
+    The tables that the sinks of a pipeline name and that it owns.
 
     Called by one thread, except for `resume_at`.
 
@@ -89,7 +88,7 @@ class PipelineTables:
 
     def claim(self, source: Source[Any], withdraw: Callable[[int, int], object]) -> None:
         """
-        Claim the tables, complete those with a change feed, and remove updates that would be counted twice.
+        Claim the tables, roll forward what is rolled forward, and withdraw what would be counted twice.
 
         Under a new checkpoint these are the updates above the committed positions, because the pipeline reads their
         events again, and so they are if the batch that is planned has no time. A
@@ -127,18 +126,18 @@ class PipelineTables:
             self._refuse_counting_twice(uncommitted)
         committed = self._tables.newest()
         may_start = self._checkpoint.exists or self._options.recount or source.supports_resume_at
-        if self._tables.have_updates and committed is not None and not may_start:
+        if self._tables.add_to_rows and committed is not None and not may_start:
             raise ConfigError(
                 f'source "{source.kind}" cannot start where the deferred updates of its tables end',
                 hint="restore the checkpoint, write to a new table, or run with --recount to count events again",
             )
         self._times.start_after(self._newest_ms())
         if self._options.recount and committed is not None:
-            self._tables.letters.forget(self._times.start_after_now())
+            self._tables.may_run_again(self._times.start_after_now())
         if uncommitted is not None:
             self._check_uncommitted(uncommitted, withdraw)
         elif self._checkpoint.newest_commit() is None:
-            if self._tables.have_updates:
+            if self._tables.add_to_rows:
                 self._check_topics(committed, source)
             self.resume_at()  # the committed positions agree
             # also after a reset of the offsets, which makes a new checkpoint
@@ -221,7 +220,7 @@ class PipelineTables:
         time_ms = None if uncommitted is None else self._times.known(uncommitted)
         if uncommitted is None or time_ms is None:
             return None
-        self._tables.feeds.begun(time_ms)
+        self._tables.begun(time_ms)
         if not self._runs_anew(uncommitted, time_ms):
             return time_ms
         shown = self._tables.visible_to_readers(time_ms, self._checkpoint.end_offsets(uncommitted))
@@ -282,12 +281,12 @@ class PipelineTables:
                 return False
             if self._tables.is_past(time_ms, offsets):
                 return True
-        return time_ms < self._tables.feeds.newest_edge_ms() or self._checkpoint.is_changed(self._fingerprint)
+        return time_ms < self._tables.newest_edge_ms() or self._checkpoint.is_changed(self._fingerprint)
 
     def _newest_ms(self) -> int:
-        """The time that new micro-batches are above: the newest committed position, or the newest shards of a feed."""
+        """The time that new micro-batches are above: of the newest committed position, or of a feature."""
         newest = self._tables.newest()
-        return max(0 if newest is None else newest.time_ms, self._tables.feeds.newest_edge_ms())
+        return max(0 if newest is None else newest.time_ms, self._tables.newest_edge_ms())
 
     def resume_at(self) -> Mapping[str, object] | None:
         """As `SourceContext.resume_at`."""
@@ -327,20 +326,18 @@ class PipelineTables:
 
 
 def owned_tables(configuration: Configuration, plan: Plan, stores: Mapping[str, DriverStore]) -> OwnedTables:
-    """The tables with deferred updates or with a change feed that the sinks of a plan name."""
+    """The tables that the sinks of a plan name and that its pipeline owns."""
     tables: dict[str, list[TableSpec]] = {}
-    others: dict[str, set[str]] = {}
+    written: dict[str, set[str]] = {}
     plain: dict[str, list[TableSpec]] = {}
     for name in plan.stores:
         declared = declared_in(name, configuration.tables.values())
-        fed = feeds_in(plan).get(name, {}).keys()
-        owned = updates_in(plan).get(name, {}).keys() | fed
+        owned = plan.owned_in(name)
         tables[name] = [declared[table] for table in sorted(owned)]
-        written = {sink.settings.fixed_table for sink in plan.mapped_to(name)}
         if name in stores:
-            others[name] = {table for table in written if table is not None and table not in fed}
-            plain[name] = [declared[table] for table in sorted(others[name] & declared.keys() - owned)]
-    return OwnedTables(plan.pipeline, stores, tables, others, plain)
+            written[name] = {table for sink in plan.mapped_to(name) if (table := sink.settings.fixed_table) is not None}
+            plain[name] = [declared[table] for table in sorted(written[name] & declared.keys() - owned)]
+    return OwnedTables(plan.pipeline, stores, tables, written, plain, features=table_features())
 
 
 def _numbers(offsets: object, place: tuple[str, ...] = ()) -> dict[tuple[str, ...], int]:

@@ -29,7 +29,7 @@ from sinks.feed.errors import (
 from sinks.feed.keys import FeedKey, FeedSequence, sequence_text, shard_prefix, shard_range
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 
 MAX_LIMIT = 5_000
 """Changes of a page."""

@@ -3,14 +3,19 @@
 from collections.abc import Sequence
 from dataclasses import replace
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from ingest.api import FeedSpec, TableSpec
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
+from ingest.api.driver_feature import DriverTables
 from ingest.api.feeds import FEED, feed_table_spec
 from ingest.api.table_feature import TableFeature, WriterPlace
 from ingest.api.table_writer import FirstWriter, TableWriter
 from sinks.feed.checks import check_feed
 from sinks.feed.options import FeedOptions
+
+if TYPE_CHECKING:
+    from sinks.feed.owned_feeds import OwnedFeeds
 
 
 class Feed(TableFeature[FeedOptions]):
@@ -26,6 +31,9 @@ class Feed(TableFeature[FeedOptions]):
     needs_ranks = True
     only_named = True
     is_in_dry_runs = False
+    has_owner = True
+    is_followed = True
+    words = "feed"
 
     def check(self, options: FeedOptions, table: CheckedTable, file: CheckedFile) -> None:
         """Report a table whose feed cannot be written, and sinks that cannot write one."""
@@ -39,6 +47,16 @@ class Feed(TableFeature[FeedOptions]):
         """The table of the feed rows."""
         feed = feed_table_spec(spec)
         return () if feed is None else (feed,)
+
+    def is_in(self, spec: TableSpec) -> bool:
+        """Whether it has a feed."""
+        return spec.feed is not None
+
+    def on_driver(self, tables: DriverTables) -> "OwnedFeeds":
+        """Opens and closes feeds, chooses their shards, and rolls their changes forward or back."""
+        from sinks.feed.owned_feeds import OwnedFeeds
+
+        return OwnedFeeds(tables)
 
     def planned(self, table: DeclaredTable, locator: Locator | None = None) -> FeedSpec | None:  # noqa: ARG002
         """The feed as declared."""

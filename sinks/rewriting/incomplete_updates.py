@@ -3,9 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ingest.api import ConflictError, Mutation, Store, TableSpec, TimeRange
+from ingest.api import ConflictError, Mutation, Store, TimeRange
 from sinks.rewriting.leased_writes import CALL_ROWS, delete_of
-from sinks.rewriting.rolling_forward import recorded_feed, roll_back_changes
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
@@ -79,22 +78,3 @@ def remove_updates(
     if keys:
         on_found(max(time_of(key.last) for key in keys))
     apply_to_updates(store, table, row_format, map(delete_of, keys))
-
-
-def remove_with_changes(
-    store: Store[Any],
-    spec: TableSpec,
-    first_ms: int,
-    last_ms: int | None = None,
-    *,
-    on_found: Callable[[int], None] = lambda _newest_ms: None,
-) -> None:
-    """
-    Delete the updates of micro-batches, then their changes: the table never has a cell that its feed lacks.
-
-    Arguments and errors as in `remove_updates`.
-    """
-    remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
-    change_feed = None if spec.feed is None else recorded_feed(store, spec.name)
-    if change_feed is not None:
-        roll_back_changes(store, spec.name, change_feed, first_ms, last_ms)

@@ -3,16 +3,20 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.api import TableSpec
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator, NamedColumn
+from ingest.api.driver_feature import DriverTables
 from ingest.api.notation import name_to_bytes
 from ingest.api.table_feature import TableFeature, WriterPlace
 from ingest.api.table_writer import FirstWriter, TableWriter
 from sinks.updates.checks import check_updates
 from sinks.updates.options import UpdatesOptions
 from sinks.updates.table_updates import TableUpdates
+
+if TYPE_CHECKING:
+    from sinks.rewriting.owned_updates import OwnedUpdates
 
 _PROCESSOR = ("updates", "processor")
 
@@ -29,6 +33,8 @@ class Updates(TableFeature[UpdatesOptions]):
     options_model = UpdatesOptions
     component_types = MappingProxyType({"processor": "processors"})
     adds_to_rows = True
+    has_owner = True
+    words = "deferred updates"
     needs_ranks = True
     only_named = True
 
@@ -60,6 +66,16 @@ class Updates(TableFeature[UpdatesOptions]):
         """With the identity of the updates."""
         updates = self.updates_of(table)
         return spec if updates is None else replace(spec, updates=updates.identity())
+
+    def is_in(self, spec: TableSpec) -> bool:
+        """Whether it has the identity of updates."""
+        return bool(spec.updates)
+
+    def on_driver(self, tables: DriverTables) -> "OwnedUpdates":
+        """Withdraws incomplete updates, and keeps what the tables know of dead letters."""
+        from sinks.rewriting.owned_updates import OwnedUpdates
+
+        return OwnedUpdates(tables)
 
     def planned(self, table: DeclaredTable, locator: Locator) -> TableUpdates | None:
         """The updates, with the location of the processor."""

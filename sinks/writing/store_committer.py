@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ingest.api import Batch, BucketsDifferError, Committer, Disposition, StoreError, TableSpec, UpdatesDifferError
-from ingest.api.table_feature import PreparedFeatures, StoreFeatures
+from ingest.api.driver_feature import PreparedFeatures, StoreFeatures
 from ingest.api.table_writer import RejectedRows
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged

@@ -18,13 +18,13 @@ from ingest.service.rewriting.compaction import CompactionResult, compaction_ste
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rewriting.compaction import InProcess
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings

@@ -32,10 +32,10 @@ from sinks.dumps.manifest import DumpedPart, DumpedTable, Manifest, TableFile
 from sinks.dumps.pins import Pin
 from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest
 from sinks.feed.leases import GroupRecord, ShardLease
+from sinks.owning.committed_position import CommittedPosition, FormerOwners
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
 from sinks.rocksdb.tables import TableRecord
-from sinks.updates.committed_position import CommittedPosition, FormerOwners
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = CommittedPosition(-1, {"t": {"0": 7}}, {"t": "id"})

@@ -31,9 +31,9 @@ from sinks.files.local_root import LocalRoot
 from sinks.files.register import RootRegister
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from tests.support.commands import INGEST, Folder
 from tests.support.leases import expire_lease
 from tests.support.names import unique

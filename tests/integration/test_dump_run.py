@@ -17,11 +17,11 @@ from sinks.files.local_root import LocalRoot
 from sinks.files.register import RootRegister
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.commands import Folder
 from tests.support.counters import IDENTITY

@@ -19,9 +19,9 @@ from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Change, Op
 from sinks.feed.keys import FeedKey
 from sinks.memory import MemoryStore
+from sinks.owning.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from tests.support.service import Service
 
 pytestmark = pytest.mark.slow

@@ -26,7 +26,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
-from sinks.updates.committed_position import CommittedPosition
+from sinks.owning.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.servers import Kafka
 from tests.support.service import environment

@@ -5,10 +5,10 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from ingest.api import FamilySpec, Put, TableSpec
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 
 FILE = """

@@ -21,12 +21,12 @@ from ingest.service.dumps.steps import SLICE_S, TableCounts, dump_steps
 from ingest.service.jobs.place import OwnProcess
 from ingest.spark.jobs.dump import DumpWork, joined, task_result
 from sinks.dumps.ranges import DumpRange, DumpSlice, Limits
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 
 FILE = """

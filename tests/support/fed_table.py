@@ -26,11 +26,10 @@ from sinks.feed.change_feed import ChangeFeed, Request
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
 from sinks.memory import MemoryStore
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.owning.committed_position import CommittedPosition
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.committed_position import CommittedPosition
 from sinks.updates.merging import Merging
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
@@ -39,6 +38,7 @@ from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender, Sender
 from sinks.writing.staging import StagingWriter
 from sinks.writing.store_committer import StoreCommitter
+from tests.support.owned import owned_of
 from tests.support.way import sink_of
 
 Splits = Mapping[int, Sequence[Mutation]]
@@ -74,7 +74,7 @@ class FedTable:
         self.store, self.spec = store, spec
         driver = DriverStore(store)
         declared = {spec.name: spec, feed.name: feed}
-        self.owned = OwnedTables("p", {"s": driver}, {"s": [spec]})
+        self.owned = owned_of("p", {"s": driver}, {"s": [spec]})
         self.owned.claim()
         self._staging = None
         senders = list(connect()) if connect is not None else []
@@ -83,7 +83,7 @@ class FedTable:
             senders = [DirectSender(self._staging)]
         families = FamilyRegistry(driver, declared, {None: 20}, {})
         self._committer = StoreCommitter(
-            driver, families, incoming, declared=declared, features=self.owned.feeds.of_store("s")
+            driver, families, incoming, declared=declared, features=self.owned.of_store("s")
         )
         self._sink = sink_of(
             senders,

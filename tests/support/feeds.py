@@ -11,7 +11,7 @@ from ingest.api.feeds import FEED, FEED_FAMILY, feed_table
 from sinks.feed.change_feed import ChangeFeed, even_starts
 from sinks.feed.changes import encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS

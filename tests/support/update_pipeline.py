@@ -17,7 +17,7 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import BatchTimes
-from sinks.updates.committed_position import CommittedPosition
+from sinks.owning.committed_position import CommittedPosition
 from sinks.updates.groups import UpdateRow
 from sinks.updates.keys import time_of
 from tests.support.checkpoint import acknowledge

@@ -8,12 +8,12 @@ from pathlib import Path
 from ingest.api import Capabilities, Delete, FamilySpec, Mutation, Put, StoreUnavailableError, TableSpec
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.memory import MemoryStore
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.groups import by_row, merged_row
 from sinks.updates.keys import UpdateKey, time_of
 from sinks.updates.merging import Merging

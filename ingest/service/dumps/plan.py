@@ -21,9 +21,9 @@ from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.parquet import columns_of
 from sinks.dumps.ranges import DumpRange, DumpTarget
 from sinks.feed.client import FeedClient
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.keys import last_update_id_of
 
 FEW_ROWS = 1_000

@@ -48,8 +48,9 @@ from ingest.service.tables import owned_tables
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import CountedLetters
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.rewriting.owned_updates import OwnedUpdates
 from sinks.rewriting.rolled_back import Interval, rolled_back
 from sinks.writing.driver_store import DriverStore
 
@@ -115,7 +116,7 @@ class DeadLetterReplay:
             self._blobs = opened.enter_context(OpenDeadLetterBlobs(self._configuration, self._catalog, stores))
             tables = owned_tables(self._configuration, self._plan, stores)
             self._committers = committers_of(
-                self._configuration, self._plan, stores, tables.feeds, check_owner=self._check_locked
+                self._configuration, self._plan, stores, tables, check_owner=self._check_locked
             )
             for committer in self._committers.values():
                 opened.callback(committer.close)
@@ -293,10 +294,11 @@ class DeadLetterReplay:
         for name, updated in self._updated_tables.items():
             with stores[name].held() as store:
                 intervals.update({table: rolled_back(store, table) for table in updated})
+        letters = tables.half(OwnedUpdates).letters
 
         def read_letters() -> dict[str, CountedLetters]:
             interrupted_ms = updates.unfinished_ms()  # its records run again, at this time
-            return {table: known.without(interrupted_ms) for table, known in tables.letters.read().items()}
+            return {table: known.without(interrupted_ms) for table, known in letters.read().items()}
 
         has_log = self._pipeline.source.settings.has_batch_log
         known = KnownLetters(
@@ -314,7 +316,7 @@ class DeadLetterReplay:
         if has_log:
             log = BatchLog(batch_log_folder(self._configuration, self._pipeline.name))
             runs = LaterRuns(log.batches(), known)
-        return UpdateHistory(known, runs=runs, count=tables.letters.count, recount=self._recount)
+        return UpdateHistory(known, runs=runs, count=letters.count, recount=self._recount)
 
     def _compare_clocks(self) -> None:
         connection = connection_of(self._pipeline.source.settings)

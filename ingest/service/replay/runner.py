@@ -91,7 +91,7 @@ class ReplayRunner:
         self._tables = tables or frozenset()
         self._sinks = sinks_alone(plan, possible)
         check_owner = partial(_check_both, check_owner, self._updates)
-        committers = committers_of(configuration, plan, stores, owned.feeds, check_owner=check_owner)
+        committers = committers_of(configuration, plan, stores, owned, check_owner=check_owner)
         for committer in committers.values():
             opened.callback(committer.close)
             committer.recover()  # before Spark starts, because a locked store is refused here

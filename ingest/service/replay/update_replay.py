@@ -34,10 +34,11 @@ from ingest.service.state_folders import batch_log_folder, update_replay_file
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.batch_time import MIN_GAP_MS, BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.owning.committed_position import CommittedPosition
+from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import OF_ALL_SINKS
 from sinks.rewriting.owned_letters import CountedRecords
-from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.committed_position import CommittedPosition
+from sinks.rewriting.owned_updates import OwnedUpdates
 
 _log = logger(__name__)
 
@@ -102,12 +103,13 @@ class UpdateReplay:
         self._log_folder = batch_log_folder(configuration, pipeline.name)
         self._keep_ms = int(pipeline.replay.keep * 1000)
         self._tables = tables
+        self._letters = tables.half(OwnedUpdates).letters
         self._is_running = False
         self._tables.claim()
         self._committed = self._complete_position(checkpoint, pipeline.name)
         # records of sinks without a change feed keep the times of their batches, which are no new micro-batches of the
         # feeds
-        self._tables.feeds.begun(self._committed.time_ms)
+        self._tables.begun(self._committed.time_ms)
 
     def _complete_position(self, checkpoint: Checkpoint, pipeline: str) -> CommittedPosition:
         """The committed position, which a new micro-batch may be put above."""
@@ -156,7 +158,7 @@ class UpdateReplay:
             stored = UnfinishedReplay(time_ms, self._clock(), content, self._fingerprint)
             self._store(stored)
         # the changes too: no request for the shards of a feed takes effect in a replay
-        self._tables.feeds.replay_at(time_ms)
+        self._tables.replay_at(time_ms)
         failpoint.point("replay_begun")()
         write(time_ms)
         failpoint.point("replay_written")()
@@ -189,7 +191,7 @@ class UpdateReplay:
         else:
             self._take_back(stored)
             # a dead letter of that time must wait for the replay of its micro-batch
-            self._tables.letters.note_rolled_back(stored.time_ms, interrupted.tables)
+            self._letters.note_rolled_back(stored.time_ms, interrupted.tables)
         self._forget()
 
     def settle(self, letters: InterruptedDeadLetters, *, may_run: bool = True) -> None:
@@ -236,7 +238,7 @@ class UpdateReplay:
 
     def _has_counted(self, time_ms: int) -> bool:
         """Whether a replay of dead letters at this time has counted a record in a table."""
-        return any(run.time_ms == time_ms for known in self._tables.letters.read().values() for run in known.runs)
+        return any(run.time_ms == time_ms for known in self._letters.read().values() for run in known.runs)
 
     def _is_as_it_was(self, stored: UnfinishedReplay) -> bool:
         """Whether an interrupted replay would write the same again, as far as the configuration decides it."""
@@ -298,8 +300,8 @@ class UpdateReplay:
         if not is_whole:  # a dead letter may have the only copy of a record that is gone: it runs
             ranges = [((*part, begin), end) for part, (begin, end) in replay_batch.ranges.items()]
             counted = [CountedRecords(table, OF_ALL_SINKS, replay_batch.time_ms, ranges) for table in sorted(tables)]
-            self._tables.letters.count(time_ms, counted)
-        self._tables.letters.note_replayed(replay_batch.time_ms, tables, is_whole=is_whole)
+            self._letters.count(time_ms, counted)
+        self._letters.note_replayed(replay_batch.time_ms, tables, is_whole=is_whole)
 
     def interrupted_ms(self, content: object) -> int | None:
         """

@@ -14,8 +14,8 @@ from ingest.config.model import Configuration, Pipeline
 from ingest.durable import StatePath
 from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
+from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.updates.committed_position import COMMITTED, CommittedPosition
 from sinks.updates.feature import Updates
 
 

@@ -12,7 +12,7 @@ from ingest.api import Record
 from ingest.dead_letters import buffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.files import FileDeadLetters
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.owning.owned_tables import OwnedTables
 from tests.support.update_pipeline import BATCH_MS, Pipeline
 
 WHOLE = gzip.compress(b"1:2\n3:4\n# note\n5:6\n", mtime=0)

@@ -16,10 +16,10 @@ from ingest.doctor import connecting
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.service.endpoint.address import ServiceAddress
+from sinks.owning.committed_position import OWNER
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.committed_position import OWNER
 
 TEN_MISTAKES = """\
 version: 1

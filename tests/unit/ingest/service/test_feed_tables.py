@@ -19,12 +19,13 @@ from ingest.testing.tables import scanned
 from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
+from sinks.feed.owned_feeds import OwnedFeeds
 from sinks.memory import MemoryStore
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.owning.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.table_records import ensure_declared
-from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
+from tests.support.owned import owned_of
 from tests.support.relocked import relocked
 from tests.support.sources import driver_context
 
@@ -43,7 +44,7 @@ class Service:
         self.store.close = lambda: None  # type: ignore[method-assign] # its rows outlive each start
         ensure_declared(self.store, FED)
         first = self.start("as before")
-        self.owned.feeds.batches("s", 500)
+        self.owned.half(OwnedFeeds).batches("s", 500)
         acknowledge(folder, 0, {"t": {0: 1}})
         first.complete(0, 500)
         acknowledge(folder, 1, {"t": {0: 2}})
@@ -57,7 +58,7 @@ class Service:
         """Start the pipeline with a configuration and further tables."""
         for spec in others:
             ensure_declared(self.store, spec)
-        self.owned = OwnedTables("p", {"s": DriverStore(self.store)}, {"s": [FED, *others]})
+        self.owned = owned_of("p", {"s": DriverStore(self.store)}, {"s": [FED, *others]})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
         checkpoint = relocked(self.folder, self.opened)
         found = PipelineTables(
@@ -104,7 +105,7 @@ def test_a_start_that_one_table_refuses_closes_no_feed(service: Service) -> None
     others = TableSpec("counts", (FamilySpec(b"f"),), updates='{"processor": "sum"}')
     ensure_declared(service.store, others)
     assert service.store.set_property("counts", OWNER, None, "q")
-    service.owned = OwnedTables("p", {"s": DriverStore(service.store)}, {"s": [others]}, {"s": ["t"]})
+    service.owned = owned_of("p", {"s": DriverStore(service.store)}, {"s": [others]}, {"s": ["t"]})
     checkpoint = relocked(service.folder, service.opened)
     replay = service.folder / "replays" / "updates"
     tables = PipelineTables(
@@ -120,8 +121,8 @@ def test_an_interrupted_batch_runs_again_with_its_shards(service: Service) -> No
     service.start("as before")
 
     assert (service.times.of(1), service.rows(), service.committed().time_ms) == (service.time_ms, [], 500)
-    assert service.owned.feeds.batches("s", service.time_ms)["t"].shards.numbers == (1,)
-    assert service.owned.feeds.batches("s", service.time_ms + 2)["t"].shards.numbers == (2, 3)
+    assert service.owned.half(OwnedFeeds).batches("s", service.time_ms)["t"].shards.numbers == (1,)
+    assert service.owned.half(OwnedFeeds).batches("s", service.time_ms + 2)["t"].shards.numbers == (2, 3)
 
 
 def test_an_interrupted_batch_is_completed_before_it_runs_with_another_configuration(service: Service) -> None:
@@ -131,7 +132,7 @@ def test_an_interrupted_batch_is_completed_before_it_runs_with_another_configura
     assert (service.rows(), service.committed()) == ([b"a"], CommittedPosition(service.time_ms, {"t": {"0": 1}}))
     later_ms = service.times.of(1)
     assert later_ms > service.time_ms
-    assert service.owned.feeds.batches("s", later_ms)["t"].shards.numbers == (2, 3)
+    assert service.owned.half(OwnedFeeds).batches("s", later_ms)["t"].shards.numbers == (2, 3)
 
 
 def test_an_interrupted_batch_is_completed_under_a_new_checkpoint(service: Service) -> None:
@@ -145,7 +146,7 @@ def test_an_interrupted_batch_is_completed_under_a_new_checkpoint(service: Servi
 def test_a_new_checkpoint_starts_after_the_newest_shards_though_the_clock_was_set_back(service: Service) -> None:
     service.start("as before").complete(1, service.time_ms)
     service.split()
-    service.owned.feeds.batches("s", 8_000)  # killed before any task wrote a change
+    service.owned.half(OwnedFeeds).batches("s", 8_000)  # killed before any task wrote a change
     service.lose_checkpoint()
     service.start("as before", now_ms=5_000)
 
@@ -154,7 +155,7 @@ def test_a_new_checkpoint_starts_after_the_newest_shards_though_the_clock_was_se
 
 def test_an_interrupted_batch_below_the_shards_of_a_former_owner_runs_above_them(service: Service) -> None:
     service.split()
-    service.owned.feeds.batches("s", 8_000)
+    service.owned.half(OwnedFeeds).batches("s", 8_000)
     service.start("as before")
 
     assert service.times.of(1) > 8_000

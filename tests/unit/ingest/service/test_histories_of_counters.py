@@ -49,8 +49,8 @@ from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.memory import MemoryStore
+from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction, bound_of
-from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import is_in, rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LEASE
@@ -67,6 +67,7 @@ from sinks.writing.driver_store import DriverStore
 from sinks.writing.messages import Prepared
 from sinks.writing.sending import DirectSender
 from tests.support.checkpoint import acknowledge
+from tests.support.owned import owned_of
 from tests.support.place import Here, borrowed, replay_options
 from tests.support.sources import driver_context
 from tests.support.way import sink_of
@@ -314,7 +315,7 @@ class World:
         return self._now_ms
 
     def _owned(self) -> OwnedTables:
-        return OwnedTables("counts", {"s": DriverStore(self.store)}, {"s": SPECS})
+        return owned_of("counts", {"s": DriverStore(self.store)}, {"s": SPECS})
 
     def _group(self) -> TableGroup:
         replay = update_replay_file(self.configuration, "counts")

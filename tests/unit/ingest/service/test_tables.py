@@ -30,12 +30,12 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
+from sinks.owning.committed_position import COMMITTED, FORMER, OWNER, CommittedPosition
 from sinks.rewriting.counted_letters import change_counted, counted_letters
-from sinks.rewriting.owned_tables import OwnedTables
-from sinks.updates.committed_position import COMMITTED, FORMER, OWNER, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
+from tests.support.owned import owned_of
 from tests.support.relocked import relocked
 from tests.support.sources import driver_context
 
@@ -76,7 +76,7 @@ class Service:
         tables: tuple[str, ...] = TABLES,
     ) -> PipelineTables:
         specs = [TableSpec(table, (FamilySpec(b"c"),), updates=updates) for table in tables]
-        owned = OwnedTables(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
+        owned = owned_of(pipeline, {"s": DriverStore(self.store)}, {"s": specs})
         self.times = BatchTimes(self.folder / "times", lambda: now_ms)
         self.checkpoint = checkpoint = self.locked()
         found = PipelineTables(
@@ -559,7 +559,7 @@ def test_batch_is_counted_once_in_a_table_that_was_taken_over_and_back(service: 
     service.write("hits", killed)
     acknowledge(service.folder, 0, {"t": {0: 10}})
     service.start(tables=("hits",)).complete(1, killed)
-    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
+    others = owned_of("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
     others.claim(take_over=True)
     assert service.times_in("hits") == [killed]
     others.move(CommittedPosition(killed + 500, {"other": {"0": 7}}))
@@ -574,7 +574,7 @@ def test_pipeline_that_takes_a_table_back_starts_where_it_ended_though_its_check
 ) -> None:
     service.start(tables=("hits",)).complete(0, service.plan(0, 10))
     acknowledge(service.folder, 0, {"t": {0: 10}})
-    others = OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
+    others = owned_of("others", {"s": DriverStore(service.store)}, {"s": [SPEC]})
     others.claim(take_over=True)
     assert others.resume_at() == {"t": {"0": 10}}  # it may read the same topic
     others.move(CommittedPosition(5_000, {"other": {"0": 7}}))
@@ -610,7 +610,7 @@ def test_interrupted_replay_is_given_up_with_a_table_that_another_pipeline_has_t
         service.write(table, 2_000)  # of the replay, above the committed positions
     with pytest.raises(ConflictError, match="was interrupted"):
         service.start(options=OwnerOptions(take_over=True))
-    OwnedTables("others", {"s": DriverStore(service.store)}, {"s": [SPEC]}).claim(take_over=True)
+    owned_of("others", {"s": DriverStore(service.store)}, {"s": [SPEC]}).claim(take_over=True)
     with pytest.raises(ConflictError, match='pipeline "others" owns'):
         service.start()
     assert service.replay.exists()
@@ -646,16 +646,16 @@ def test_updates_that_are_no_longer_declared_are_forgotten_while_there_are_no_ro
     plain = {"s": [TableSpec("hits", (FamilySpec(b"c"),))]}
     stores = {"s": DriverStore(service.store)}
     with pytest.raises(ConflictError, match='pipeline "counts" owns table "hits" with its deferred updates'):
-        OwnedTables("others", stores, {}, {"s": ["hits"]}, plain).check()
-    owned = OwnedTables("counts", stores, {}, {"s": ["hits"]}, plain)
+        owned_of("others", stores, {}, {"s": ["hits"]}, plain).check()
+    owned = owned_of("counts", stores, {}, {"s": ["hits"]}, plain)
     owned.check()
     assert owned.release_undeclared() == []
     assert service.store.properties("hits") == {}
     assert service.store.set_property("hits", OWNER, None, "counts")  # a plain table has no owner
-    OwnedTables("others", stores, {}, {"s": ["hits"]}, plain).check()
+    owned_of("others", stores, {}, {"s": ["hits"]}, plain).check()
     service.write("bytes", 1_000)
     with pytest.raises(UpdatesDifferError, match="but the file declares no deferred updates"):
-        OwnedTables("counts", stores, {}, {"s": ["bytes"]}, {"s": [TableSpec("bytes")]}).check()
+        owned_of("counts", stores, {}, {"s": ["bytes"]}, {"s": [TableSpec("bytes")]}).check()
 
 
 @pytest.mark.parametrize("name", [OWNER, FORMER, COMMITTED])

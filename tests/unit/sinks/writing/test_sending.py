@@ -21,7 +21,7 @@ from ingest.api import (
     TimestampRefusedError,
     WriteRejectedError,
 )
-from ingest.api.table_feature import PreparedFeatures, StoreFeatures
+from ingest.api.driver_feature import PreparedFeatures, StoreFeatures
 from ingest.retry import Retry
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal

@@ -30,7 +30,8 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.feed.change_feed import ChangeFeed, SplitRequest
 from sinks.feed.changes import Change
 from sinks.feed.keys import FeedKey
-from sinks.updates.committed_position import CommittedPosition
+from sinks.feed.owned_feeds import OwnedFeeds
+from sinks.owning.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.place import own_process
 from tests.support.update_pipeline import no_clock
@@ -53,7 +54,7 @@ class Pipeline:
             plan = plan_of(self.configuration, self.configuration.pipelines["p"], CATALOG)
             tables = owned_tables(self.configuration, plan, driver_stores(self.configuration, [plan], opened))
             tables.claim()
-            tables.feeds.batches("s", BATCH_MS)
+            tables.half(OwnedFeeds).batches("s", BATCH_MS)
             tables.move(CommittedPosition(BATCH_MS, {"t": {"0": 10}}))
 
     def load(self, source: object) -> Configuration:

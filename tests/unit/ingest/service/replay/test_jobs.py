@@ -25,7 +25,7 @@ from ingest.service.replay.job import Replay
 from ingest.service.state_folders import update_replay_file
 from ingest.service.stores import SharedStores
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.owning.owned_tables import OwnedTables
 from tests.support.place import own_process, replay_options
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
 from tests.support.waiting import reached

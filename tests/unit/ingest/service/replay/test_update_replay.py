@@ -37,10 +37,10 @@ from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.owning.committed_position import CommittedPosition
+from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import counted_letters
-from sinks.rewriting.owned_tables import OwnedTables
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
-from sinks.updates.committed_position import CommittedPosition
 from tests.support.checkpoint import acknowledge
 from tests.support.place import borrowed, own_process
 from tests.support.record_batches import batch_of

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sinks.updates.committed_position import CommittedPosition
+from sinks.owning.committed_position import CommittedPosition
 
 
 class Taken(NamedTuple):

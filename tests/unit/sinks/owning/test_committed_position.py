@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import IntegrityError
-from sinks.updates.committed_position import CommittedPosition, FormerOwners, former_owners, later_offsets
+from sinks.owning.committed_position import CommittedPosition, FormerOwners, former_owners, later_offsets
 
 OFFSETS = {"t": {"0": 7}}
 TEXTS = [

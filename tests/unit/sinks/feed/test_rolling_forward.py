@@ -7,12 +7,12 @@ import pytest
 
 from ingest.api import FamilySpec, FeedSpec, Mutation, Put, Row, Scan, ScanCounts, TableSpec
 from ingest.api.feeds import feed_table_spec
+from sinks.feed import rolling_forward
 from sinks.feed.change_feed import ChangeFeed
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
+from sinks.feed.rolling_forward import roll_forward
 from sinks.memory import MemoryStore
-from sinks.rewriting import rolling_forward
-from sinks.rewriting.rolling_forward import roll_forward
 from sinks.table_records import ensure_declared
 
 FED = TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(3_600_000))

@@ -20,13 +20,15 @@ from ingest.testing.tables import scanned
 from sinks.feed.change_feed import ChangeFeed, MergeRequest, SplitRequest
 from sinks.feed.changes import Op, encoded_change
 from sinks.feed.keys import FEED_COLUMN, FeedKey, FeedSequence
+from sinks.feed.owned_feeds import OwnedFeeds
 from sinks.memory import MemoryStore
-from sinks.rewriting.owned_tables import OwnedTables
+from sinks.owning.committed_position import COMMITTED, OWNER, CommittedPosition
+from sinks.owning.owned_tables import OwnedTables
 from sinks.rowkeys.distribution import Distribution
 from sinks.table_records import ensure_declared
-from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.writing.driver_store import DriverStore
+from tests.support.owned import owned_of
 
 HOUR = FeedSpec(3_600_000, shards=2)
 VALUES = TableSpec("t", (FamilySpec(b"f"),), feed=HOUR)
@@ -57,7 +59,7 @@ def store() -> Refusing:
 def owned(store: MemoryStore, spec: TableSpec = VALUES, pipeline: str = "p", **options: Any) -> OwnedTables:
     if store.families(spec.name) is None:
         ensure_declared(store, spec)
-    return OwnedTables(pipeline, {"s": DriverStore(store)}, {"s": [spec]}, **options)
+    return owned_of(pipeline, {"s": DriverStore(store)}, {"s": [spec]}, **options)
 
 
 def claimed(store: MemoryStore, spec: TableSpec = VALUES, **options: Any) -> OwnedTables:
@@ -113,19 +115,19 @@ def test_a_claim_creates_the_table_of_the_feed(store: Refusing) -> None:
 
 
 def test_a_feed_opens_with_the_first_micro_batch(store: Refusing) -> None:
-    batches = claimed(store).feeds.batches("s", 1_000)
+    batches = claimed(store).half(OwnedFeeds).batches("s", 1_000)
 
     assert feed_of(store).since_ms == 1_000
     assert (batches["t"].time_ms, batches["t"].shards.numbers) == (1_000, (1, 2))
-    assert claimed(store).feeds.batches("s", 1_002)["t"].shards == batches["t"].shards
+    assert claimed(store).half(OwnedFeeds).batches("s", 1_002)["t"].shards == batches["t"].shards
 
 
 def test_the_shards_of_a_salted_table_are_ranges_of_buckets(store: Refusing) -> None:
-    assert claimed(store, SALTED).feeds.batches("s", 1_000)["t"].shards.starts == (b"", b"\x04")
+    assert claimed(store, SALTED).half(OwnedFeeds).batches("s", 1_000)["t"].shards.starts == (b"", b"\x04")
 
 
 def test_another_expiration_is_recorded(store: Refusing) -> None:
-    claimed(store).feeds.batches("s", 1_000)
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
     claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
 
     assert (feed_of(store).expiration_ms, len(feed_of(store).shards)) == (7_200_000, 2)
@@ -135,7 +137,7 @@ def test_another_expiration_is_recorded(store: Refusing) -> None:
 
 
 def test_a_request_takes_effect_when_a_micro_batch_begins(store: Refusing) -> None:
-    feeds = claimed(store).feeds
+    feeds = claimed(store).half(OwnedFeeds)
     feeds.batches("s", 1_000)
     request(store, SplitRequest(1, b"c"))
 
@@ -145,14 +147,14 @@ def test_a_request_takes_effect_when_a_micro_batch_begins(store: Refusing) -> No
 
 
 def test_a_micro_batch_that_runs_again_has_the_same_shards(store: Refusing) -> None:
-    claimed(store).feeds.batches("s", 1_000)
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
     request(store, SplitRequest(1, b"c"))
-    restarted = claimed(store).feeds
+    restarted = claimed(store).half(OwnedFeeds)
     restarted.begun(1_000)
 
     assert restarted.batches("s", 1_000)["t"].shards.numbers == (1, 2)
     assert restarted.batches("s", 1_002)["t"].shards.numbers == (3, 4, 2)
-    again = claimed(store).feeds
+    again = claimed(store).half(OwnedFeeds)
     again.begun(1_002)
     request(store, MergeRequest((3, 4)))
     assert again.batches("s", 1_002)["t"].shards.numbers == (3, 4, 2)
@@ -160,11 +162,11 @@ def test_a_micro_batch_that_runs_again_has_the_same_shards(store: Refusing) -> N
 
 def test_a_request_takes_no_effect_at_or_below_the_committed_position(store: Refusing) -> None:
     tables = claimed(store)
-    tables.feeds.batches("s", 1_000)
+    tables.half(OwnedFeeds).batches("s", 1_000)
     tables.move(CommittedPosition(9_000, {"t": 1}))
     request(store, SplitRequest(1, b"c"))
 
-    feeds = claimed(store).feeds
+    feeds = claimed(store).half(OwnedFeeds)
     assert feeds.batches("s", 9_000)["t"].shards.numbers == (1, 2)
     assert feeds.batches("s", 9_002)["t"].shards.numbers == (3, 4, 2)
 
@@ -173,13 +175,13 @@ def test_a_feed_does_not_open_at_or_below_the_committed_position(store: Refusing
     tables = claimed(store)
     tables.move(CommittedPosition(9_000, {"t": 1}))
 
-    assert tables.feeds.batches("s", 9_000) == {}
+    assert tables.half(OwnedFeeds).batches("s", 9_000) == {}
     assert FEED not in store.properties("t")
-    assert tables.feeds.batches("s", 9_002)["t"].time_ms == feed_of(store).since_ms == 9_002
+    assert tables.half(OwnedFeeds).batches("s", 9_002)["t"].time_ms == feed_of(store).since_ms == 9_002
 
 
 def test_closed_shards_are_forgotten_after_their_changes_have_expired(store: Refusing) -> None:
-    feeds = claimed(store).feeds
+    feeds = claimed(store).half(OwnedFeeds)
     feeds.batches("s", 1_000)
     request(store, SplitRequest(1, b"c"))
     feeds.batches("s", 2_000)
@@ -190,7 +192,7 @@ def test_closed_shards_are_forgotten_after_their_changes_have_expired(store: Ref
 
 
 def test_changes_of_records_that_are_replayed_have_a_time_of_their_own(store: Refusing) -> None:
-    feeds = claimed(store).feeds
+    feeds = claimed(store).half(OwnedFeeds)
     feeds.batches("s", 5_000)
     feeds.replay_at(6_000)
 
@@ -200,19 +202,19 @@ def test_changes_of_records_that_are_replayed_have_a_time_of_their_own(store: Re
 
 
 def test_a_feed_that_is_no_longer_declared_is_closed(store: Refusing) -> None:
-    claimed(store).feeds.batches("s", 1_000)
-    plain = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
+    plain = owned_of("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
 
-    assert plain.feeds.close_undeclared() == ["t"]
+    assert plain.half(OwnedFeeds).release_others() == ["t"]
     assert store.properties("t") == {}
-    assert plain.feeds.close_undeclared() == []
-    claimed(store).feeds.batches("s", 2_000)
+    assert plain.half(OwnedFeeds).release_others() == []
+    claimed(store).half(OwnedFeeds).batches("s", 2_000)
     assert feed_of(store).since_ms == 2_000
 
 
 def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
-    claimed(store).feeds.batches("s", 1_000)
-    other = OwnedTables("q", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
+    other = owned_of("q", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
 
     with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):
         other.check()
@@ -223,7 +225,7 @@ def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
 def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
     store: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claimed(store).feeds.batches("s", 1_000)
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
     set_property = store.set_property
 
     def after_a_request(table: str, name: str, before: str | None, value: str | None) -> bool:
@@ -232,7 +234,7 @@ def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
         return set_property(table, name, before, value)
 
     monkeypatch.setattr(store, "set_property", after_a_request)
-    plain = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+    plain = owned_of("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
     assert plain.release_undeclared() == ["t"]
     assert store.properties("t") == {}
 
@@ -243,11 +245,11 @@ def test_a_feed_that_changes_all_the_time_ends_the_call(
 ) -> None:
     tables = claimed(store)
     if call == "close":
-        tables.feeds.batches("s", 1_000)
-        tables = OwnedTables("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
+        tables.half(OwnedFeeds).batches("s", 1_000)
+        tables = owned_of("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
     monkeypatch.setattr(store, "set_property", lambda *_: False)
     with pytest.raises(ConflictError, match='"feed of table t" changes all the time'):
-        tables.feeds.batches("s", 1_000) if call == "open" else tables.release_undeclared()
+        tables.half(OwnedFeeds).batches("s", 1_000) if call == "open" else tables.release_undeclared()
 
 
 def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:
@@ -259,7 +261,7 @@ def test_another_pipeline_does_not_write_the_feed(store: Refusing) -> None:
 @pytest.mark.parametrize("spec", [VALUES, SALTED])
 def test_changes_above_the_committed_position_are_rolled_forward(store: Refusing, spec: TableSpec) -> None:
     tables = claimed(store, spec)
-    tables.feeds.batches("s", 1_000)
+    tables.half(OwnedFeeds).batches("s", 1_000)
     tables.move(CommittedPosition(1_000, {"t": 1}))
     log(store, b"old", 1_000, put(b"old", 1_000))
     log(store, b"a", 2_000, put(b"a", 2_000))
@@ -274,7 +276,7 @@ def test_changes_above_the_committed_position_are_rolled_forward(store: Refusing
 
 def test_a_micro_batch_that_runs_again_is_not_rolled_forward(store: Refusing) -> None:
     tables = claimed(store)
-    tables.feeds.batches("s", 2_000)
+    tables.half(OwnedFeeds).batches("s", 2_000)
     log(store, b"a", 2_000, put(b"a", 2_000))
     tables.roll_forward(keep_ms=2_000)
 
@@ -290,7 +292,7 @@ def test_earlier_changes_are_rolled_forward_though_the_newest_belong_to_a_batch_
     store: Refusing,
 ) -> None:
     tables = claimed(store)
-    tables.feeds.batches("s", 1_000)
+    tables.half(OwnedFeeds).batches("s", 1_000)
     tables.move(CommittedPosition(1_000, {"t": 1}))
     log(store, b"a", 2_000, put(b"a", 2_000))
     log(store, b"b", 3_000, put(b"b", 3_000))
@@ -302,7 +304,7 @@ def test_earlier_changes_are_rolled_forward_though_the_newest_belong_to_a_batch_
 
 def test_a_change_that_the_store_refuses_is_removed(store: Refusing) -> None:
     tables = claimed(store)
-    tables.feeds.batches("s", 2_000)
+    tables.half(OwnedFeeds).batches("s", 2_000)
     log(store, b"a", 2_000, put(b"a", 2_000))
     log(store, b"bad", 2_000, put(b"bad", 2_000))
     tables.roll_forward()
@@ -314,7 +316,7 @@ def test_a_change_that_the_store_refuses_is_removed(store: Refusing) -> None:
 def test_changes_of_a_former_feed_are_not_rolled_forward(store: Refusing) -> None:
     tables = claimed(store)
     log(store, b"former", 1_000, put(b"former", 1_000))
-    tables.feeds.batches("s", 2_000)
+    tables.half(OwnedFeeds).batches("s", 2_000)
     tables.roll_forward()
 
     assert scanned(store, "t") == []
@@ -322,7 +324,7 @@ def test_changes_of_a_former_feed_are_not_rolled_forward(store: Refusing) -> Non
 
 def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) -> None:
     tables = claimed(store, UPDATES)
-    tables.feeds.batches("s", 1_000)
+    tables.half(OwnedFeeds).batches("s", 1_000)
     log_update(store, 1_000)
     log_update(store, 2_000)
     tables.move(CommittedPosition(1_000, {}))
@@ -337,7 +339,7 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
 
 def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not_complete(store: Refusing) -> None:
     tables = claimed(store, UPDATES)
-    tables.feeds.batches("s", 1_000)
+    tables.half(OwnedFeeds).batches("s", 1_000)
     log_update(store, 1_000)
     tables.move(CommittedPosition(1_000, {}))
     log_update(store, 2_000)
@@ -352,7 +354,7 @@ def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not
 def test_a_take_over_that_is_killed_takes_the_updates_back_again(
     store: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    claimed(store, UPDATES).feeds.batches("s", 1_000)
+    claimed(store, UPDATES).half(OwnedFeeds).batches("s", 1_000)
     log_update(store, 2_000)
     monkeypatch.setattr(store, "set_property", lambda *_: False)
     with pytest.raises(ConflictError):
@@ -366,7 +368,7 @@ def test_no_update_is_left_without_its_change_when_a_take_over_is_killed(
     store: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The reader of the feed sees what the table has, or more; never less."""
-    claimed(store, UPDATES).feeds.batches("s", 1_000)
+    claimed(store, UPDATES).half(OwnedFeeds).batches("s", 1_000)
     log_update(store, 2_000)
     apply = store.apply
 
@@ -386,7 +388,7 @@ def test_a_new_checkpoint_starts_at_the_committed_positions_of_deferred_updates_
     tables.move(CommittedPosition(1_000, {"t": 1}))
 
     assert tables.resume_at() is None
-    assert not tables.have_updates
+    assert not tables.add_to_rows
     newest = tables.newest()
     assert newest is not None
     assert newest.time_ms == 1_000

@@ -1,78 +1,56 @@
 """The change feeds of the tables that a pipeline writes, and the shards of each micro-batch."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from ingest.api import FeedSpec, Store, TableSpec
+from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures
 from ingest.api.feeds import FEED, MARGIN_S, feed_table_spec
-from ingest.api.table_feature import PreparedFeatures, StoreFeatures
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.register import changed
 from sinks.feed.change_feed import ChangeFeed, even_starts
 from sinks.feed.feed_rows import FeedBatch
-from sinks.rewriting.owner import OtherOwnerError
-from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.feed.rolling_forward import newest_change_ms, recorded_feed, roll_back_changes, roll_forward
+from sinks.owning.committed_position import COMMITTED, OWNER, CommittedPosition
+from sinks.owning.owner import OtherOwnerError, release
+from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
-from sinks.updates.committed_position import COMMITTED, OWNER, CommittedPosition
-from sinks.writing.driver_store import DriverStore
 
 
-class OwnedFeeds:
+class OwnedFeeds(DriverFeature):
     """
     The feeds of one pipeline, on the driver.
 
     A feed opens with the first micro-batch that writes it. Requested splits and merges take effect when a micro-batch
     runs for the first time, so a micro-batch that runs again has the same shards.
 
-    Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
-
     Args:
-        pipeline: its name.
-        stores: the driver's, by name.
-        tables: name of a store -> declarations of the tables; those without a change feed are ignored.
-        others: name of a store -> tables that the pipeline writes and that are declared without a change feed.
+        tables: those without a change feed are ignored.
     """
 
-    def __init__(
-        self,
-        pipeline: str,
-        stores: Mapping[str, DriverStore],
-        tables: Mapping[str, Sequence[TableSpec]],
-        others: Mapping[str, Collection[str]],
-    ) -> None:
-        self._pipeline = pipeline
-        self._stores = stores
+    def __init__(self, tables: DriverTables) -> None:
+        self._pipeline = tables.pipeline
+        self._stores = tables.stores
         self._tables = {
-            name: [(spec, spec.feed) for spec in specs if spec.feed is not None] for name, specs in tables.items()
+            name: [(spec, spec.feed) for spec in specs if spec.feed is not None] for name, specs in tables.owned.items()
         }
-        self._others = others
+        self._others = tables.others
+        self._owning = tables.owning
         self._begun_ms = 0
         self._replay_ms: int | None = None
         self._known: dict[str, tuple[int, dict[str, FeedBatch]]] = {}
 
     def claim(self) -> None:
-        """
-        Create the tables of the feeds, and note their expirations.
-
-        Raises:
-            SchemaError: a table exists in another form, and the store cannot change it.
-            StoreError: a store is unavailable.
-        """
+        """Create the tables of the feeds, and note their expirations."""
         for name, spec, feed in self._all():
             with self._stores[name].held() as store:
                 _ensure_table(store, spec)
                 changed(_register(store, spec.name), partial(_with_expiration, spec.name, feed.expiration_ms))
 
-    def check_undeclared(self) -> None:
-        """
-        Check that no other pipeline owns a table with a change feed that this one writes without one.
-
-        Raises:
-            ConflictError: one does.
-            StoreError: a store is unavailable.
-        """
+    def check_others(self) -> None:
+        """Check that no other pipeline owns a table with a change feed that this one writes without one."""
         for name, tables in self._others.items():
             for table in tables:
                 with self._stores[name].held() as store:
@@ -85,16 +63,8 @@ class OwnedFeeds:
                         hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
                     )
 
-    def close_undeclared(self) -> list[str]:
-        """
-        Close the feeds of tables that the pipeline writes and no longer declares with a change feed.
-
-        Returns:
-            The tables whose feeds are closed now.
-
-        Raises:
-            StoreError: a store is unavailable.
-        """
+    def release_others(self) -> list[str]:
+        """Close the feeds of tables that the pipeline no longer declares with a change feed; returns these tables."""
         closed: list[str] = []
         for name, tables in self._others.items():
             for table in tables:
@@ -103,8 +73,7 @@ class OwnedFeeds:
                     if FEED not in found:
                         continue
                     changed(_register(store, table), lambda _: None)
-                    if UPDATES not in found:
-                        store.set_property(table, OWNER, found.get(OWNER), None)
+                    release(store, table, self._owning - {FEED})
                     closed.append(table)
         return closed
 
@@ -124,23 +93,42 @@ class OwnedFeeds:
                 edges += (shard.from_ms for shard in ChangeFeed.of(text, spec.name).shards)
         return max(edges)
 
+    def withdraw(
+        self,
+        store: Store[Any],
+        spec: TableSpec,
+        first_ms: int,
+        last_ms: int | None = None,
+        on_found: Callable[[int], None] = lambda _newest_ms: None,  # noqa: ARG002 - of the rows
+    ) -> None:
+        """Delete the changes, after the rows that they describe: the table never has a cell that its feed lacks."""
+        change_feed = recorded_feed(store, spec.name)
+        if change_feed is not None:
+            roll_back_changes(store, spec.name, change_feed, first_ms, last_ms)
+
+    def roll_forward(self, store: Store[Any], spec: TableSpec, committed_ms: int, keep_ms: int | None) -> int | None:
+        """Complete the table from the changes; raises as `sinks.feed.rolling_forward.roll_forward`."""
+        feed = recorded_feed(store, spec.name)
+        if feed is None:
+            return None
+        is_kept = keep_ms is not None and newest_change_ms(store, spec.name, feed, committed_ms) == keep_ms
+        last_ms = keep_ms - 1 if keep_ms is not None and is_kept else None
+        return roll_forward(store, spec.name, feed, committed_ms, last_ms)
+
     def begun(self, time_ms: int) -> None:
         """Note that the micro-batch of a time has run before, at least in part."""
         self._begun_ms = max(self._begun_ms, time_ms)
 
     def replay_at(self, time_ms: int | None) -> None:
-        """
-        Give the changes of the following micro-batches a time of their own; their cells keep the batch times.
-
-        Args:
-            time_ms: above the committed positions; None for the batch times.
-        """
+        """Give the changes of the following micro-batches this time; their cells keep the batch times."""
         self._replay_ms = time_ms
         self._known.clear()
 
-    def of_store(self, name: str) -> "FeedsOfStore":
-        """What tasks need to know of the feeds of one store."""
-        return FeedsOfStore(self, name)
+    def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:
+        """How the feeds of a micro-batch are written."""
+        batches = self.batches(store, batch_time_ms)
+        times_ms = {batch.time_ms for batch in batches.values()}
+        return PreparedFeatures({table: {FEED: batch.packed()} for table, batch in batches.items()}, tuple(times_ms))
 
     def batches(self, name: str, batch_time_ms: int) -> Mapping[str, FeedBatch]:
         """
@@ -235,23 +223,3 @@ def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
         ensure_declared(store, declared)
     elif stored.ttl_s != family.ttl_s and store.capabilities.creates_families:
         store.change_family(declared.name, replace(stored, ttl_s=family.ttl_s))
-
-
-class FeedsOfStore(StoreFeatures):
-    """
-    As `OwnedFeeds.batches`, for the committer of a store.
-
-    Args:
-        feeds: of the pipeline.
-        name: of the store.
-    """
-
-    def __init__(self, feeds: OwnedFeeds, name: str) -> None:
-        self._feeds = feeds
-        self._name = name
-
-    def prepare(self, batch_time_ms: int) -> PreparedFeatures:
-        """How the feeds of a micro-batch are written."""
-        batches = self._feeds.batches(self._name, batch_time_ms)
-        times_ms = {batch.time_ms for batch in batches.values()}
-        return PreparedFeatures({table: {FEED: batch.packed()} for table, batch in batches.items()}, tuple(times_ms))

@@ -1,22 +1,14 @@
-"""The tables of a pipeline with deferred updates or a change feed: their records, owner and committed positions."""
+"""The tables with features that one pipeline owns: their records, owner and committed positions."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeVar
 
 from ingest.api import Store, TableSpec
-from ingest.api.feeds import FEED
-from sinks.rewriting.counted_letters import change_counted
-from sinks.rewriting.incomplete_updates import remove_with_changes
-from sinks.rewriting.owned_feeds import OwnedFeeds
-from sinks.rewriting.owned_letters import OwnedLetters
-from sinks.rewriting.owner import CommittedPositionsDifferError, lost, refuse_other_owner
-from sinks.rewriting.rolling_forward import newest_change_ms, recorded_feed, roll_forward
-from sinks.rewriting.taken_over import NOT_TAKEN, Taken, taken_over
-from sinks.rowkeys.row_format import UPDATES
-from sinks.table_records import record_updates, refuse_other_updates
-from sinks.updates.committed_position import (
+from ingest.api.driver_feature import DriverFeature, DriverTables, StoreFeatures
+from ingest.api.table_feature import TableFeature
+from sinks.owning.committed_position import (
     COMMITTED,
     FORMER,
     OWNER,
@@ -25,15 +17,22 @@ from sinks.updates.committed_position import (
     former_owners,
     later_offsets,
 )
+from sinks.owning.owner import CommittedPositionsDifferError, lost, refuse_other_owner
+from sinks.owning.taken_over import NOT_TAKEN, Taken, taken_over
+from sinks.table_records import record_updates, refuse_other_updates
 from sinks.writing.driver_store import DriverStore
+
+HalfT = TypeVar("HalfT", bound=DriverFeature)
 
 
 class OwnedTables:
     """
-    The tables with deferred updates or with a change feed of one pipeline, on the driver.
+    The tables with features that one pipeline owns, on the driver.
 
     A table has one owner, because only the pipeline that writes all of its updates, or changes, knows up to which batch
     time they are complete: the committed position. A micro-batch moves it as the last act before its acknowledgement.
+    What an incomplete micro-batch has written is withdrawn from tables whose events are counted again; other tables are
+    rolled forward.
 
     Called by one thread. Order: `claim` at each start of the pipeline, then the other methods.
 
@@ -41,12 +40,9 @@ class OwnedTables:
         pipeline: its name.
         stores: the driver's, by name.
         tables: name of a store -> declarations of the tables.
-        others: name of a store -> tables that the pipeline writes and that have no feed.
-        plain: name of a store -> declarations of those among them that have no deferred updates either.
-
-    Attributes:
-        feeds: of the tables.
-        letters: what the tables know of dead letters.
+        written: name of a store -> all tables that the pipeline names.
+        plain: name of a store -> declarations of those among them that no pipeline owns.
+        features: all of them, in the order in which what they have written is withdrawn.
     """
 
     def __init__(
@@ -54,8 +50,10 @@ class OwnedTables:
         pipeline: str,
         stores: Mapping[str, DriverStore],
         tables: Mapping[str, Sequence[TableSpec]],
-        others: Mapping[str, Collection[str]] = MappingProxyType({}),
+        written: Mapping[str, Collection[str]] = MappingProxyType({}),
         plain: Mapping[str, Sequence[TableSpec]] = MappingProxyType({}),
+        *,
+        features: Sequence[TableFeature[Any]],
     ) -> None:
         self._pipeline = pipeline
         self._stores = stores
@@ -63,13 +61,47 @@ class OwnedTables:
         self._plain = plain
         self._committed: dict[tuple[str, str], str | None] = {}
         self._taken: dict[str, Taken] = {}
-        self.feeds = OwnedFeeds(pipeline, stores, tables, others)
-        self.letters = OwnedLetters(stores, tables)
+        self._features = features
+        owning = frozenset(feature.name for feature in features if feature.has_owner)
+        self._halves: list[DriverFeature] = []
+        for feature in features:
+            others = {
+                name: set(found) - {spec.name for spec in tables.get(name, ()) if feature.is_in(spec)}
+                for name, found in written.items()
+            }
+            self._halves.append(feature.on_driver(DriverTables(pipeline, stores, tables, others, plain, owning)))
 
     @property
-    def have_updates(self) -> bool:
-        """Whether a table has deferred updates, whose events must not be counted twice."""
-        return any(spec.updates for _, spec in self._declared())
+    def add_to_rows(self) -> bool:
+        """Whether events add to the rows of a table, so that they must not be counted twice."""
+        return any(self._adds(spec) for _, spec in self._declared())
+
+    def half(self, kind: type[HalfT]) -> HalfT:
+        """The half on the driver of the feature whose half is of a class."""
+        return next(each for each in self._halves if isinstance(each, kind))
+
+    def of_store(self, name: str) -> StoreFeatures:
+        """The halves of the features, for the committer of a store."""
+        return StoreFeatures(name, self._halves)
+
+    def newest_edge_ms(self) -> int:
+        """As `DriverFeature.newest_edge_ms`, of all features."""
+        return max((half.newest_edge_ms() for half in self._halves), default=0)
+
+    def begun(self, time_ms: int) -> None:
+        """As `DriverFeature.begun`, of all features."""
+        for half in self._halves:
+            half.begun(time_ms)
+
+    def replay_at(self, time_ms: int | None) -> None:
+        """As `DriverFeature.replay_at`, of all features."""
+        for half in self._halves:
+            half.replay_at(time_ms)
+
+    def may_run_again(self, until_ms: int) -> None:
+        """As `DriverFeature.may_run_again`, of all features."""
+        for half in self._halves:
+            half.may_run_again(until_ms)
 
     def __bool__(self) -> bool:
         return any(self._tables.values())
@@ -98,40 +130,34 @@ class OwnedTables:
             with self._stores[name].held() as store:
                 self._check(store, spec, take_over=take_over)
         if not take_over:
-            self.feeds.check_undeclared()
+            for half in self._halves:
+                half.check_others()
 
     def release_undeclared(self) -> list[str]:
         """
-        End the deferred updates of tables without rows, and the feeds, that the pipeline no longer declares.
+        End the features of tables that the pipeline no longer declares with them.
 
         Returns:
-            The tables whose feeds are closed now.
+            The tables of which users are told.
 
         Raises:
             UpdatesDifferError: a table has rows of deferred updates.
             StoreError: a store is unavailable.
         """
-        for name, spec in _named(self._plain):
-            with self._stores[name].held() as store:
-                found = store.properties(spec.name)
-                if UPDATES in found:
-                    record_updates(store, spec)
-                    if FEED not in found:
-                        store.set_property(spec.name, OWNER, found.get(OWNER), None)
-        return self.feeds.close_undeclared()
+        return [table for half in self._halves for table in half.release_others()]
 
     def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
         """
         Record what the file declares of the tables, note the pipeline as their owner, and read their positions.
 
         Args:
-            take_over: also take tables that another pipeline owns, after deleting its deferred updates above the
-                committed position: the next committed position would make them visible.
-            on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table that is taken over.
+            take_over: also take tables that another pipeline owns, after withdrawing what it has written above the
+                committed position: the next committed position would make it visible.
+            on_found: as in `DriverFeature.withdraw`, for each table that is taken over.
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
-            ConflictError: another pipeline owns a table; or as `sinks.rewriting.incomplete_updates.remove_updates`.
+            ConflictError: another pipeline owns a table; or as `DriverFeature.withdraw`.
             StoreError: a store is unavailable.
         """
         self._taken = {}
@@ -139,39 +165,35 @@ class OwnedTables:
         for name, spec in self._declared():
             with self._stores[name].held() as store:
                 self._committed[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
-        self.feeds.claim()
+        for half in self._halves:
+            half.claim()
         self._commit_new_ones()
 
     def roll_forward(self, keep_ms: int | None = None) -> None:
         """
-        Complete the tables with a change feed from the changes above their positions, and move these past the changes.
+        Complete the tables whose events are not counted again, from what their features have above the positions.
 
-        Tables with deferred updates stay as they are, see `remove_batch`.
+        The positions move past it. Tables to whose rows events add stay as they are, see `remove_batch`.
 
         Args:
-            keep_ms: a micro-batch that runs again as it was, and so completes its changes itself; None without one.
-                If a table has later changes, those of this micro-batch are applied too.
+            keep_ms: a micro-batch that runs again as it was, and so completes the tables itself; None without one. A
+                table that has something of later ones is completed up to these.
 
         Raises:
             ConflictError: another pipeline has taken over a table.
-            IngestError: as `sinks.rewriting.rolling_forward.roll_forward`.
+            IngestError: as `DriverFeature.roll_forward`.
         """
         for name, spec in self._declared():
-            if spec.feed is None or spec.updates:
+            if self._adds(spec):
                 continue
             text = self._committed[name, spec.name]
             committed = CommittedPosition(0, {}) if text is None else CommittedPosition.of(text, spec.name)
             with self._stores[name].held() as store:
-                feed = recorded_feed(store, spec.name)
-                if feed is None:
-                    continue
-                last_ms = None
-                if keep_ms is not None and newest_change_ms(store, spec.name, feed, committed.time_ms) == keep_ms:
-                    last_ms = keep_ms - 1
-                newest_ms = roll_forward(store, spec.name, feed, committed.time_ms, last_ms)
-                if newest_ms is not None:
-                    moved = replace(committed, time_ms=newest_ms)
-                    self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)
+                for half in self._halves_of(spec):
+                    newest_ms = half.roll_forward(store, spec, committed.time_ms, keep_ms)
+                    if newest_ms is not None:
+                        moved = replace(committed, time_ms=newest_ms)
+                        text = self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)
 
     def newest(self) -> CommittedPosition | None:
         """
@@ -184,7 +206,7 @@ class OwnedTables:
 
     def resume_at(self, *, is_new: bool = True) -> Mapping[str, object] | None:
         """
-        The offsets up to which the tables with deferred updates are complete; None if none of them has a position.
+        The offsets up to which the tables to whose rows events add are complete; None if none of them has a position.
 
         The committed position of a table that was taken over, and not written since, is that of another pipeline: of
         what that one does not read, this pipeline has written what it had when it lost the table.
@@ -196,7 +218,7 @@ class OwnedTables:
         Raises:
             ConflictError: the positions have different offsets, so some tables would lose events, or count them twice.
         """
-        updated = {(name, spec.name) for name, spec in self._declared() if spec.updates}
+        updated = {(name, spec.name) for name, spec in self._declared() if self._adds(spec)}
         known = {
             key: replace(one, offsets=later_offsets(self._taken.get(key[1], NOT_TAKEN).offsets, one.offsets))
             for key, one in self._known().items()
@@ -213,33 +235,32 @@ class OwnedTables:
 
     def reached(self) -> list[Mapping[str, object]]:
         """
-        The offsets behind which a checkpoint would read events again: of the committed positions of the tables with
-        deferred updates that this pipeline has written last, and of `resume_at` for those that were taken over.
+        The offsets behind which a checkpoint would count events again: of the committed positions of the tables that
+        this pipeline has written last, and of `resume_at` for those that were taken over.
         """
         oldest = self.resume_at(is_new=False)
         known = self._known()
-        ours = [(name, spec) for name, spec in self._declared() if spec.updates and spec.name not in self._taken]
+        ours = [(name, spec) for name, spec in self._declared() if self._adds(spec) and spec.name not in self._taken]
         positions = [known[name, spec.name].offsets for name, spec in ours if (name, spec.name) in known]
         return positions if oldest is None else [oldest, *positions]
 
     def remove_uncommitted(self, on_found: Callable[[int], None]) -> None:
         """
-        Delete the updates above the position of each table, and their changes, before a new checkpoint reads them.
+        Withdraw what is above the position of each table whose events count, before a new checkpoint reads them.
 
         Args:
-            on_found: as in `sinks.rewriting.incomplete_updates.remove_updates`, for each table.
+            on_found: as in `DriverFeature.withdraw`, for each table.
 
         Raises:
-            ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
+            ConflictError: as `DriverFeature.withdraw`.
             StoreError: a store is unavailable.
         """
         known = self._known()
         for name, spec in self._declared():
-            if spec.updates:
+            if self._adds(spec):
                 committed_ms = known.get((name, spec.name), CommittedPosition(-1, {})).time_ms
                 with self._stores[name].held() as store:
-                    remove_with_changes(store, spec, committed_ms + 1, on_found=on_found)
-                self.letters.remove_after(spec.name, committed_ms)
+                    self._withdraw_after(store, spec, committed_ms, on_found)
 
     def note_run_again(self, until_ms: int, *, after_ms: int = -1) -> None:
         """
@@ -249,37 +270,34 @@ class OwnedTables:
             until_ms: the time of the last of them.
             after_ms: the time that all of them are after.
 
-        Raises: as `letters.note_run_again`.
+        Raises: as `DriverFeature.runs_again`.
         """
         positions = self._known()
         first_ms = {table: max(committed.time_ms, after_ms) + 1 for (_, table), committed in positions.items()}
-        self.letters.note_run_again(first_ms, until_ms)
+        self._run_again(first_ms, until_ms)
 
     def remove_batch(self, first_ms: int, last_ms: int) -> None:
         """
-        Delete the updates of one micro-batch of this pipeline, and their changes, before it runs at another time.
-
-        The tables note that its records run again: a topic keeps the dead letters of these times.
+        Withdraw one micro-batch of this pipeline, before it runs at another time; the tables note that it runs again.
 
         Args:
             first_ms: its first time; an earlier start may have renewed it without a table that is declared now.
             last_ms: its last time.
 
         Raises:
-            ConflictError: as `sinks.rewriting.incomplete_updates.remove_updates`.
+            ConflictError: as `DriverFeature.withdraw`.
             StoreError: a store is unavailable.
         """
-        updated = []
-        for name, spec in self._declared():
+        adding = [(name, spec) for name, spec in self._declared() if self._adds(spec)]
+        for name, spec in adding:
             ours_ms, theirs_ms, _ = self._taken.get(spec.name, NOT_TAKEN)
-            if spec.updates:
-                updated.append(spec.name)
             # what another pipeline wrote may have the same times
             for begin_ms, end_ms in ((first_ms, min(last_ms, ours_ms)), (max(first_ms, theirs_ms + 1), last_ms)):
-                if spec.updates and begin_ms <= end_ms:
+                if begin_ms <= end_ms:
                     with self._stores[name].held() as store:
-                        remove_with_changes(store, spec, begin_ms, end_ms)
-        self.letters.note_run_again(dict.fromkeys(updated, first_ms), last_ms)
+                        for half in self._halves_of(spec):
+                            half.withdraw(store, spec, begin_ms, end_ms)
+        self._run_again({spec.name: first_ms for _, spec in adding}, last_ms)
 
     def is_complete(self, time_ms: int, offsets: Mapping[str, object]) -> bool:
         """Whether the committed positions of all tables are those of a micro-batch, or of a later replay."""
@@ -296,12 +314,16 @@ class OwnedTables:
         )
 
     def visible_to_readers(self, time_ms: int, offsets: Mapping[str, object] | None = None) -> list[str]:
-        """The tables with updates and a feed whose positions show readers a micro-batch, whose end may be unknown."""
+        """The tables whose events count and whose positions show readers a micro-batch, whose end may be unknown."""
         positions = self._known()
-        fed = {one.name: positions.get((name, one.name)) for name, one in self._declared() if one.updates and one.feed}
+        followed = {
+            spec.name: positions.get((name, spec.name))
+            for name, spec in self._declared()
+            if self._adds(spec) and any(feature.is_followed and feature.is_in(spec) for feature in self._features)
+        }
         return [
             table
-            for table, committed in fed.items()
+            for table, committed in followed.items()
             if committed
             and time_ms <= committed.time_ms
             and (offsets in (None, committed.offsets) or time_ms <= self._taken.get(table, NOT_TAKEN).ours_ms)
@@ -320,6 +342,23 @@ class OwnedTables:
                 self._committed[name, spec.name] = self._moved(
                     store, spec.name, self._committed[name, spec.name], committed
                 )
+
+    def _adds(self, spec: TableSpec) -> bool:
+        return any(feature.adds_to_rows and feature.is_in(spec) for feature in self._features)
+
+    def _halves_of(self, spec: TableSpec) -> Iterator[DriverFeature]:
+        pairs = zip(self._features, self._halves, strict=True)
+        return (half for feature, half in pairs if feature.is_in(spec))
+
+    def _withdraw_after(
+        self, store: Store[Any], spec: TableSpec, committed_ms: int, on_found: Callable[[int], None]
+    ) -> None:
+        for half in self._halves_of(spec):
+            half.withdraw_after(store, spec, committed_ms, on_found)
+
+    def _run_again(self, first_ms: Mapping[str, int], last_ms: int) -> None:
+        for half in self._halves:
+            half.runs_again(first_ms, last_ms)
 
     def _known(self) -> dict[tuple[str, str], CommittedPosition]:
         return {key: CommittedPosition.of(text, key[1]) for key, text in self._committed.items() if text is not None}
@@ -345,7 +384,7 @@ class OwnedTables:
         """Check that the pipeline may write a table; returns its properties."""
         found = store.properties(spec.name)
         if not take_over:
-            refuse_other_owner(found, spec, self._pipeline)
+            refuse_other_owner(found, spec, self._pipeline, self._features)
         refuse_other_updates(store, spec)
         return found
 
@@ -360,9 +399,8 @@ class OwnedTables:
         former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
-            if spec.updates:
-                remove_with_changes(store, spec, committed_ms + 1, on_found=on_found)
-                change_counted(store, spec.name, lambda known: known.without_after(committed_ms))
+            if self._adds(spec):
+                self._withdraw_after(store, spec, committed_ms, on_found)
             former[owner] = (
                 CommittedPosition(-1, {}) if committed is None else CommittedPosition.of(committed, spec.name)
             )
@@ -382,8 +420,8 @@ class OwnedTables:
             return before
         owner = store.properties(table).get(OWNER)
         if owner != self._pipeline or not store.set_property(table, COMMITTED, before, committed.to_text()):
-            updated = [spec.name for _, spec in self._declared() if spec.updates]
-            raise lost(table, self._pipeline, owner=owner, written=committed.time_ms, updated=updated)
+            adding = [spec.name for _, spec in self._declared() if self._adds(spec)]
+            raise lost(table, self._pipeline, owner=owner, written=committed.time_ms, updated=adding)
         return committed.to_text()
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:

@@ -1,12 +1,12 @@
 """The owner of a table with deferred updates or with a change feed: the one pipeline that writes all of them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
-from ingest.api import ConflictError, TableSpec
-from ingest.api.feeds import FEED
+from ingest.api import ConflictError, Store, TableSpec
+from ingest.api.table_feature import TableFeature
 from ingest.formats.times import moment
-from sinks.rowkeys.row_format import UPDATES
-from sinks.updates.committed_position import OWNER
+from sinks.owning.committed_position import OWNER
 
 
 class CommittedPositionsDifferError(ConflictError):
@@ -25,7 +25,9 @@ class OtherOwnerError(ConflictError):
     remedy = "Write to another table. If the other pipeline has ended for good, run with `--take-over`."
 
 
-def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline: str) -> None:
+def refuse_other_owner(
+    properties: Mapping[str, str], spec: TableSpec, pipeline: str, features: Iterable[TableFeature[Any]]
+) -> None:
     """
     Check that no other pipeline owns a table.
 
@@ -33,18 +35,36 @@ def refuse_other_owner(properties: Mapping[str, str], spec: TableSpec, pipeline:
         properties: of the table.
         spec: its declaration.
         pipeline: name of the pipeline that is to write it.
+        features: all of them.
 
     Raises:
         ConflictError: another pipeline owns it.
     """
     owner = properties.get(OWNER)
-    needs_owner = spec.updates or spec.feed or UPDATES in properties or FEED in properties
-    if needs_owner and owner not in (None, pipeline):
-        what = "deferred updates" if UPDATES in properties else "feed"
+    if owner in (None, pipeline):
+        return
+    owning = [feature for feature in features if feature.has_owner]
+    # a property of the name of the feature records it
+    needing = [each for each in owning if each.name in properties] or [each for each in owning if each.is_in(spec)]
+    if needing:
         raise OtherOwnerError(
-            f'pipeline "{owner}" owns table "{spec.name}" with its {what}',
+            f'pipeline "{owner}" owns table "{spec.name}" with its {needing[0].words}',
             hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
         )
+
+
+def release(store: Store[Any], table: str, owning: Collection[str]) -> None:
+    """
+    Let a table have no owner, unless another feature needs it.
+
+    Args:
+        store: open for writing.
+        table: its name.
+        owning: names of the other features whose tables have an owner.
+    """
+    found = store.properties(table)
+    if found.keys().isdisjoint(owning):
+        store.set_property(table, OWNER, found.get(OWNER), None)
 
 
 def lost(

@@ -1,0 +1,1 @@
+"""The one pipeline that owns a table with features: its claim, its committed positions, former owners."""
