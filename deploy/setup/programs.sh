@@ -8,7 +8,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 PATH="$PATH:/usr/sbin:/sbin"
 
 # program:package
-needed=(promtool:prometheus systemd-analyze:systemd openssl:openssl)
+needed=(promtool:prometheus systemd-analyze:systemd openssl:openssl
+    chromedriver:chromium-driver)
 case "${1:-}" in
 test) ;;
 test-slow)

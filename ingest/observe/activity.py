@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ingest.api import TopicPartition
+from ingest.observe.history import History
 from ingest.receipt import Counts
 
 RATE_S = 60.0
@@ -22,12 +23,14 @@ MAX_RETENTIONS = 10
 @dataclass(slots=True)
 class _Pipeline:
     since: float
+    history: History
     totals: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     batch: dict[str, Any] | None = None
     newest: deque[tuple[float, int, int]] = field(default_factory=deque)
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[TopicPartition, int] = field(default_factory=dict)
+    lag: int = 0
     max_rate: int | None = None
     retention: dict[TopicPartition, tuple[float, float | None]] | None = None
     busy: int = 0
@@ -82,6 +85,7 @@ class Activity:
                 "at_ms": round(self._wall_s() * 1000),
             }
             found.newest.append((now, counts.read, counts.stored))
+            found.history.batch(now, counts.read, seconds)
             self._forget(found, now)
 
     def failed(self, pipeline: str, code: str, message: str) -> None:
@@ -97,12 +101,18 @@ class Activity:
     def lag(self, pipeline: str, topic: str, partition: int, records: int) -> None:
         """The number of unread records of a partition."""
         with self._lock:
-            self._of(pipeline).lags[topic, partition] = records
+            found = self._of(pipeline)
+            found.lag += records - found.lags.get((topic, partition), 0)
+            found.lags[topic, partition] = records
+            found.history.lag(self._clock(), found.lag)
 
     def lag_unknown(self, pipeline: str) -> None:
         """Remove the numbers of unread records: nothing measures them any more."""
         with self._lock:
-            self._of(pipeline).lags.clear()
+            found = self._of(pipeline)
+            found.lags.clear()
+            found.lag = 0
+            found.history.lag(self._clock(), None)
 
     def limited(self, pipeline: str, max_rate: int | None) -> None:
         """A pipeline is built with this maximum rate, records per second; None without a limit."""
@@ -137,7 +147,13 @@ class Activity:
         with self._lock:
             found = self._pipelines.pop(pipeline, None)
             if found is not None:
-                self._pipelines[pipeline] = _Pipeline(self._clock(), found.totals, found.dead_letters)
+                now = self._clock()
+                self._pipelines[pipeline] = _Pipeline(now, History(now), found.totals, found.dead_letters)
+
+    def history(self, pipeline: str) -> dict[str, Any]:
+        """The last hour of a pipeline as plain data, as `History.to_json`."""
+        with self._lock:
+            return self._of(pipeline).history.to_json(self._clock())
 
     def of(self, pipeline: str) -> dict[str, Any]:
         """The activity of a pipeline as plain data."""
@@ -165,14 +181,18 @@ class Activity:
                     "busy_wait_s": round(found.busy_wait_s, 3),
                 },
                 "batch": found.batch,
-                "lag": {"records": sum(found.lags.values()), "partitions": lags} if lags else None,
+                "lag": {"records": found.lag, "partitions": lags} if lags else None,
                 "retention": _retention(found.retention),
                 "errors": list(found.errors),
                 "dead_letters": dict(found.dead_letters),
             }
 
     def _of(self, pipeline: str) -> _Pipeline:
-        return self._pipelines.setdefault(pipeline, _Pipeline(self._clock()))
+        found = self._pipelines.get(pipeline)
+        if found is None:
+            now = self._clock()
+            found = self._pipelines[pipeline] = _Pipeline(now, History(now))
+        return found
 
     @staticmethod
     def _forget(found: _Pipeline, now: float) -> None:

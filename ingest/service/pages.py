@@ -15,15 +15,18 @@ from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, S
 from ingest.config.model import no_pipeline
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, PipelineHealth, State
+from ingest.observe.history import STEP_S
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.service.control import Control, ReloadRequest, ReloadStatus
 from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
-from ingest.service.job_kinds import job_of
+from ingest.service.job_kinds import KINDS, job_of
 from ingest.service.jobs.job_run import JobStatus
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.request import json_object
+from ingest.service.web.assets import HEADERS as WEB_HEADERS
+from ingest.service.web.assets import Asset, assets
 
 Page: TypeAlias = Callable[..., Response]
 
@@ -35,14 +38,21 @@ _READING = frozenset({"GET", "HEAD"})
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 """A `Content-Length` (RFC 9110, 8.6); with more digits Python or the library may not read it."""
 
+_KINDS = [
+    {"kind": kind, "example": json.dumps({job.command.subject.value: job.command.subject.example})}
+    for kind, job in KINDS.items()
+]
+"""What `POST /jobs/KIND` takes, with an example of its content."""
+
 _log = logger(__name__)
 
 
 class Pages:
     """
-    A WSGI application: `/metrics`, `/livez`, `/readyz`, `/pipelines`, `/pipelines/NAME`, `/reload`, `/reload/ID`,
-    `/jobs` and `/jobs/ID`, and for POST `/pipelines/NAME/pause`, `resume` and `flush`, `/tables/NAME/shards`,
-    `/jobs/KIND`, `/jobs/ID/cancel`, `/reload`, `/reload/ID/differences` and `/log-level/LEVEL`.
+    A WSGI application: `/` for a browser with its files, `/metrics`, `/livez`, `/readyz`, `/pipelines`,
+    `/pipelines/NAME`, `/history`, `/reload`, `/reload/ID`, `/jobs` and `/jobs/ID`, and for POST
+    `/pipelines/NAME/pause`, `resume` and `flush`, `/tables/NAME/shards`, `/jobs/KIND`, `/jobs/ID/cancel`, `/reload`,
+    `/reload/ID/differences` and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -74,11 +84,13 @@ class Pages:
         self._access = access
         self._routes = Map(
             [
+                *(_route("GET", path, _served(asset)) for path, asset in assets().items()),
                 _route("GET", "/metrics", self._metrics),
                 _route("GET", "/livez", self._livez),
                 _route("GET", "/readyz", self._readyz),
                 _route("GET", "/pipelines", self._pipelines),
                 _route("GET", "/pipelines/<pipeline>", self._pipeline),
+                _route("GET", "/history", self._history),
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(self._pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
@@ -167,6 +179,10 @@ class Pages:
             "jobs": [status.to_json() for status in self._jobs.active_of(health.pipeline)],
         }
 
+    def _history(self, _request: Request) -> Response:
+        found = {each.pipeline: self._activity.history(each.pipeline) for each in self._health.snapshot()}
+        return _json({"step_s": STEP_S, "pipelines": found})
+
     def _newest_reload(self, _request: Request) -> Response:
         return self._about_reload(self._control.reload_status)
 
@@ -190,7 +206,7 @@ class Pages:
         return _answer(lambda: _json({"differences": self._control.differences_of(number)}), HTTPStatus.OK)
 
     def _list_jobs(self, _request: Request) -> Response:
-        return _json({"jobs": [status.to_json() for status in self._jobs.statuses()]})
+        return _json({"jobs": [status.to_json() for status in self._jobs.statuses()], "kinds": _KINDS})
 
     def _job(self, _request: Request, job: str) -> Response:
         return self._about_job(lambda: self._jobs.status(job))
@@ -283,6 +299,11 @@ def _answer(command: Callable[[], Response], status: HTTPStatus) -> Response:
 
 def _refused(error: IngestError, status: HTTPStatus) -> Response:
     return Response(f"{error}\n", status, {ERROR_CODE: error.code})
+
+
+def _served(asset: Asset) -> Page:
+    """The page that is a file."""
+    return lambda _request: Response(asset.content, headers=WEB_HEADERS, content_type=asset.content_type)
 
 
 def _json(content: object) -> Response:

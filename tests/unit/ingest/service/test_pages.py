@@ -1,6 +1,8 @@
 """Pages as a WSGI application, without a socket."""
 
 import io
+import json
+import re
 from wsgiref.util import setup_testing_defaults
 
 import pytest
@@ -32,7 +34,7 @@ def test_every_response_hides_the_software_and_is_not_cached(path):
 def test_unknown_path_names_the_pages(method):
     status, _, content = response_to(method, "/unknown")
     assert status == 404
-    assert content.startswith(b"no such page; pages: /metrics /livez /readyz /pipelines /pipelines/<pipeline> ")
+    assert content.startswith(b"no such page; pages: / /page.css /page.js /metrics /livez /readyz /pipelines ")
     named = content.split()[4:]
     assert (named.count(b"/reload"), len(named)) == (1, len(set(named)))
 
@@ -71,5 +73,25 @@ def test_doubled_slash_is_another_path(method: str, path: str):
 
 
 def test_jobs_are_listed():
-    assert response_to("GET", "/jobs")[2] == b'{"jobs": []}\n'
+    found = json.loads(response_to("GET", "/jobs")[2])
+    assert found["jobs"] == []
+    assert {"kind": "compaction", "example": '{"table": "counts"}'} in found["kinds"]
     assert response_to("GET", "/jobs/1")[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "content_type"), [("/", "text/html"), ("/page.css", "text/css"), ("/page.js", "text/javascript")]
+)
+def test_page_for_a_browser_may_load_only_its_own_files(path, content_type):
+    status, headers, content = response_to("GET", path)
+    assert (status, headers["Content-Type"]) == (200, f"{content_type}; charset=utf-8")
+    policy = dict(each.split(" ", 1) for each in headers["Content-Security-Policy"].split("; "))
+    assert policy["default-src"] == policy["frame-ancestors"] == policy["base-uri"] == policy["form-action"] == "'none'"
+    assert policy["script-src"] == policy["style-src"] == policy["connect-src"] == "'self'"
+    assert not re.search(rb"https?://(?!www\.w3\.org/2000/svg)|<script>|\sstyle=|\son\w+=|innerHTML", content)
+
+
+def test_history_has_each_pipeline():
+    found = json.loads(response_to("GET", "/history")[2])
+    assert found["step_s"] == 30
+    assert {name: len(values["lag"]) for name, values in found["pipelines"].items()} == {"ticks": 120}

@@ -85,7 +85,7 @@ def test_pipelines_are_json(endpoint, health):
     assert get(endpoint, "/pipelines/other")[0] == 404
 
 
-@pytest.mark.parametrize("path", ["/", "/metrics/", "/../metrics", "/control/stop"])
+@pytest.mark.parametrize("path", ["/index.html", "/metrics/", "/../metrics", "/control/stop"])
 def test_other_paths_are_not_found(endpoint, path):
     assert get(endpoint, path)[0] == 404
 

@@ -1,0 +1,229 @@
+"""The page of a service in a real browser: what it shows, its buttons, and that no event can become markup."""
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_core_python.selenium import Axe
+from selenium.common.exceptions import TimeoutException
+from selenium.webdriver import Chrome
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+from ingest.observe.activity import Activity
+from ingest.observe.health import Health, State
+from ingest.observe.metrics import Metrics
+from ingest.receipt import Counts
+from ingest.service.control import Control
+from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.jobs.scheduler import Jobs
+from ingest.service.pauses import Pauses
+from tests.support.browser import DESKTOP, PHONE, browser, problems_of
+from tests.support.endpoint import TOKEN, pages
+from tests.support.programs import needs
+
+pytestmark = needs("chromedriver")
+
+WAIT_S = 20.0
+SCRIPT = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
+
+
+class Service:
+    """
+    The endpoint of a service without Spark; its activity and health are set by the tests.
+
+    Attributes:
+        address: of the endpoint.
+        pauses: what the commands have paused.
+    """
+
+    def __init__(self, folder: Path, names: list[str]) -> None:
+        self.now_s = 1_000_000.0
+        self.activity = Activity(clock=lambda: self.now_s)
+        self.health = Health(names)
+        self.pauses = Pauses(folder / "paused")
+        self.jobs = Jobs(Metrics(process=False))
+        self.pages = pages(self.health, activity=self.activity, control=Control(self.pauses, names), jobs=self.jobs)
+        self.endpoint = HttpEndpoint("127.0.0.1:0", self.pages, None)
+        self.endpoint.start()
+        self.address = self.endpoint.url.removeprefix("http://")
+        for name in names:
+            self.health.change(name, State.RUNNING)
+
+    def batches(self, reads: dict[str, int], *failed: str) -> None:
+        """An hour of micro-batches, one each half a minute; each has dead letters with these codes."""
+        for number in range(120):
+            self.now_s += 30
+            for name, read in reads.items():
+                codes = Counter(zip(failed, failed, strict=True))
+                counts = Counts(records=read, read=read, stored=read, dead_lettered_by=codes)
+                self.activity.durable(name, number, 1_308_748_686_000, counts, 0.25 + number % 7 / 10)
+                self.activity.lag(name, "web", 0, number)
+
+    def restart(self) -> None:
+        """Listen again at the address of the endpoint that has ended."""
+        self.endpoint = HttpEndpoint(self.address, self.pages, None)
+        self.endpoint.start()
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    made = Service(tmp_path, ["access", "orders", "ticks"])
+    yield made
+    made.endpoint.stop()
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+    with browser(tmp_path_factory.mktemp("browser")) as driver:
+        yield driver
+
+
+class Page:
+    """What a user sees and does."""
+
+    def __init__(self, opened: Chrome, url: str, path: str = "/") -> None:
+        self.opened = opened
+        opened.get("about:blank")  # else a change of the fragment alone loads nothing
+        opened.get(f"{url}{path}")
+
+    def text(self, selector: str = "body") -> str:
+        """The visible text of an element."""
+        return self.opened.find_element(By.CSS_SELECTOR, selector).text
+
+    def wait_for(self, text: str, selector: str = "body") -> None:
+        """Until an element shows a text; if "", none."""
+        try:
+            WebDriverWait(self.opened, WAIT_S, 0.05).until(
+                lambda _driver: text in self.text(selector) if text else not self.text(selector)
+            )
+        except TimeoutException:
+            pytest.fail(f"no {text!r} in {selector}: {self.text(selector)!r}")
+
+    def press(self, label: str) -> None:
+        """Click on a button."""
+        self.opened.find_element(By.XPATH, f"//button[normalize-space()='{label}']").click()
+
+    def use_token(self, token: str) -> None:
+        """Enter the control token."""
+        self.opened.find_element(By.CSS_SELECTOR, "#token input").send_keys(token)
+        self.press("Use")
+
+
+def test_pipelines_with_their_figures_and_the_worst_of_them_first(service: Service, opened: Chrome) -> None:
+    service.batches({"access": 3_000, "orders": 600}, "no_match")
+    service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers")
+    service.activity.failed("orders", "store_unavailable", "no region server answers")
+    page = Page(opened, service.endpoint.url)
+    page.wait_for("3 pipelines: 2 running, 1 blocked")
+    page.wait_for("orders", "#detail-title")
+    page.wait_for("no region server answers", "#reason")
+    page.wait_for("no_match 120", "#dead-letters")
+    page.wait_for("store_unavailable", "#errors")
+    page.wait_for("web 0 119", "#partitions")
+    page.wait_for("at most 20", "#plots")
+    assert len(opened.find_elements(By.CSS_SELECTOR, "#plots svg path")) == 3
+    opened.find_element(By.LINK_TEXT, "access").click()
+    page.wait_for("at most 100", "#plots")
+    assert problems_of(opened) == []
+
+
+def test_it_updates_itself_and_survives_a_restart_of_the_service(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url)
+    page.wait_for("3 pipelines: 3 running")
+    service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
+    page.wait_for("2 running, 1 failed")
+    service.endpoint.stop()
+    page.wait_for("The service has not answered", "#connection")
+    service.restart()
+    page.wait_for("", "#connection")
+    problems_of(opened)  # of the time without a service
+
+
+def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url, "/#orders")
+    page.wait_for("orders", "#detail-title")
+    page.use_token("of another service")
+    page.press("Pause")
+    page.wait_for("The token is missing or wrong", "#answer")
+    assert not service.pauses.is_set("orders")
+    page.use_token(TOKEN)
+    page.press("Pause")
+    page.wait_for("orders: pause accepted", "#answer")
+    assert service.pauses.is_set("orders")
+    page.press("Resume")
+    page.wait_for("orders: resume accepted", "#answer")
+    assert not service.pauses.is_set("orders")
+    problems_of(opened)  # of the refused command
+
+
+def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url)
+    page.wait_for("No job waits", "#jobs")
+    page.use_token(TOKEN)
+    opened.find_element(By.CSS_SELECTOR, "summary").click()
+    content = opened.find_element(By.CSS_SELECTOR, "#job textarea")
+    content.clear()
+    content.send_keys('{"tabel": "t"}')
+    page.press("Start")
+    page.wait_for("is missing", "#answer")
+    problems_of(opened)
+
+
+def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
+    service = Service(tmp_path, [SCRIPT])
+    try:
+        service.batches({SCRIPT: 10}, SCRIPT)
+        service.activity.lag(SCRIPT, SCRIPT, 0, 5)
+        service.activity.failed(SCRIPT, SCRIPT, SCRIPT)
+        service.health.change(SCRIPT, State.BLOCKED, SCRIPT)
+        page = Page(opened, service.endpoint.url)
+        for selector in ("#pipelines", "#detail-title", "#reason", "#dead-letters", "#errors", "#partitions"):
+            page.wait_for(SCRIPT, selector)
+        assert opened.execute_script("return window.hacked") is None
+        assert problems_of(opened) == []
+    finally:
+        service.endpoint.stop()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+def test_everybody_can_read_and_use_it(service: Service, opened: Chrome, scheme: str, size: tuple[int, int]) -> None:
+    service.batches({"access": 3_000}, "no_match")
+    service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
+    opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    try:
+        page = Page(opened, service.endpoint.url, "/#access")
+        page.wait_for("at most 100", "#plots")
+        found = Axe().run(opened)["violations"]
+        assert [(each["id"], each["impact"], each["nodes"][0]["html"]) for each in found] == []
+        width = opened.execute_script("return document.documentElement.scrollWidth")
+        assert width <= size[0]
+    finally:
+        opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+
+
+def test_keyboard_reaches_every_button(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url, "/#orders")
+    page.wait_for("orders", "#detail-title")
+    reached = []
+    for _ in range(30):
+        opened.switch_to.active_element.send_keys("\ue004")  # Tab
+        reached.append(opened.switch_to.active_element.text)
+    assert {"access", "orders", "ticks", "Pause", "Resume", "Flush", "Reload the file", "Use"} <= set(reached)
+
+
+def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: Chrome) -> None:
+    names = [f"pipeline-{number:02}" for number in range(50)]
+    service = Service(tmp_path, names)
+    try:
+        page = Page(opened, service.endpoint.url)
+        page.wait_for("50 pipelines: 50 running")
+        assert len(opened.find_elements(By.CSS_SELECTOR, "#pipelines tbody tr")) == len(names)
+    finally:
+        service.endpoint.stop()

@@ -1,0 +1,49 @@
+"""A real browser, Debian's chromium, for tests of the page of a service."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from selenium.webdriver import Chrome, ChromeOptions
+from selenium.webdriver.chrome.service import Service
+
+from tests.support.programs import path_of
+
+DESKTOP = (1280, 1000)
+PHONE = (390, 844)
+
+
+@contextmanager
+def browser(folder: Path, *, is_dark: bool = False) -> Iterator[Chrome]:
+    """
+    A browser without a window; closed at the end of the block.
+
+    Args:
+        folder: for its profile.
+        is_dark: whether its user prefers dark pages.
+    """
+    options = ChromeOptions()
+    options.binary_location = path_of("chromium") or path_of("google-chrome") or ""
+    for argument in (
+        "--headless=new",
+        "--no-sandbox",  # which root cannot have
+        "--disable-dev-shm-usage",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--force-color-profile=srgb",
+        f"--user-data-dir={folder}",
+        *(["--force-dark-mode"] if is_dark else []),
+    ):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    opened = Chrome(options, Service(path_of("chromedriver")))
+    try:
+        opened.set_window_size(*DESKTOP)
+        yield opened
+    finally:
+        opened.quit()
+
+
+def problems_of(opened: Chrome) -> list[str]:
+    """What the page has written to the console since the last call: errors and refused resources among it."""
+    return [str(line["message"]) for line in opened.get_log("browser")]
