@@ -1,5 +1,6 @@
 """Parse an Avro record into attributes."""
 
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Self
 
@@ -8,12 +9,15 @@ from pydantic_core import PydanticCustomError
 
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.event_errors import BadAvroError, TooDeepError
+from ingest.api.schemas import Schemas, SchemaType, WriterSchema
+from ingest.decorating.registered import ParsedSchemas
 from ingest.formats.avro import AvroSchema
+from ingest.formats.confluent import HEADER_BYTES, schema_id_of
 from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
 from ingest.formats.number_types import number_writer
 
 _SINGLE_OBJECT = b"\xc3\x01"
-_CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
+_STATUS = '{"type": "record", "name": "Access", "fields": [{"name": "status", "type": "int"}]}'
 
 
 class WrongSchemaError(DecorateError):
@@ -36,7 +40,7 @@ class AvroSettings(NestedSettings):
 
     schema_file: SmallFile | None = option(
         "File with the schema of the values (.avsc), including all types it names; it is read with the configuration "
-        "and sent to the workers.",
+        "and sent to the workers. With `header: confluent` and no schema, the registry of the file has the schemas.",
         default=None,
         example="user.avsc",
     )
@@ -48,7 +52,8 @@ class AvroSettings(NestedSettings):
         strict=False,
     )
     schema_ids: list[int] | None = option(
-        "IDs of the schema in the registry, required for `header: confluent`; values with another ID fail.",
+        "IDs of the given schema in the registry, required for `header: confluent` with a schema; values with another "
+        "ID fail.",
         default=None,
         example=[42],
         min_length=1,
@@ -60,8 +65,17 @@ class AvroSettings(NestedSettings):
     @model_validator(mode="after")
     def _valid_schema(self) -> Self:
         name = "schema_text" if self.schema_file is None else "schema_file"
+        if self.uses_registry:
+            if self.schema_ids is not None:
+                raise PydanticCustomError(
+                    "missing_field", "`schema_ids` needs the schema that has these IDs", {"option": "schema_ids"}
+                )
+            return self
         if (self.schema_file is None) is (self.schema_text is None):
-            raise PydanticCustomError("conflict", "avro needs either `schema_file` or `schema_text`")
+            raise PydanticCustomError(
+                "conflict",
+                "avro needs either `schema_file` or `schema_text`, or `header: confluent` with the registry's schemas",
+            )
         if self.schema_ids is not None and self.header is not Header.CONFLUENT:
             raise PydanticCustomError(
                 "conflict",
@@ -71,8 +85,8 @@ class AvroSettings(NestedSettings):
         if self.schema_ids is None and self.header is Header.CONFLUENT:
             raise PydanticCustomError(
                 "missing_field",
-                "`header: confluent` needs `schema_ids`: a value of another schema would be read into wrong fields; "
-                "list the IDs of this schema in the registry",
+                "`header: confluent` with a schema needs `schema_ids`: a value of another schema would be read into "
+                "wrong fields; list the IDs of this schema in the registry, or leave out the schema",
                 {"option": "header"},
             )
         try:
@@ -82,6 +96,11 @@ class AvroSettings(NestedSettings):
                 "wrong_type", "{option} is not an Avro schema: {error}", {"option": name, "error": str(error)}
             ) from error
         return self
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether the registry has the schemas."""
+        return self.header is Header.CONFLUENT and self.schema_file is None and self.schema_text is None
 
 
 class Avro(Decorator[AvroSettings]):
@@ -95,12 +114,17 @@ class Avro(Decorator[AvroSettings]):
     A float is written with the fewest digits that identify it; values that are not finite are `nan`, `inf` or `-inf`,
     and null in an array. In the JSON of an array, bytes and text that are not UTF-8 are `{"b64": …}`.
 
-    The given schema must be the one that the values were written with; `header` detects values of another schema. A
+    A given schema must be the one that the values were written with; `header` detects values of another schema. A
     value without a header fails only if it cannot be of this schema: also by an index that an enum or a union does not
     have, an int of more than 32 bits, or a boolean other than 0 and 1. What is not detected: a long of more than 64
     bits, a number with more bytes than it needs, and a wrong size of a block of an array or a map.
 
-    If a topic has several versions, use a decorator for each, with a condition on the ID: `when:
+    With `header: confluent` and no schema, each value is read with the schema whose ID is before it, which the
+    `registry` of the file has. So a topic may have values of any number of schemas and versions, and a new version
+    needs no change of the pipeline. Keys are values too: `value: {attribute: k, value: '%{key}'}` makes an attribute of
+    the key, and `source: k` reads it.
+
+    Without a registry, use a decorator for each version, with a condition on the ID: `when:
     "%{substring(encode(body, 'hex'), 2, 8)} == '0000002a'"` holds for values with the ID 42. Avro container files,
     which include their schema, are not supported.
 
@@ -135,6 +159,20 @@ class Avro(Decorator[AvroSettings]):
             after={"tags": '["x","y"]'},
         ),
         Example(
+            "the schema of the registry",
+            settings="{header: confluent, prefix: '2hb_app:'}",
+            schemas=(WriterSchema(7, SchemaType.AVRO, _STATUS.encode()),),
+            body=b"\0\0\0\0\x07\x90\x03",
+            after={"2hb_app:status": "200"},
+        ),
+        Example(
+            "an ID that the registry does not have",
+            settings="{header: confluent}",
+            schemas=(WriterSchema(7, SchemaType.AVRO, _STATUS.encode()),),
+            body=b"\0\0\0\0\x08\x90\x03",
+            error="unknown_schema",
+        ),
+        Example(
             "a truncated value",
             settings="""{schema_text: '{"type": "record", "name": "A", "fields": [
               {"name": "a", "type": "string"}]}'}""",
@@ -166,19 +204,27 @@ class Avro(Decorator[AvroSettings]):
     def __init__(self, settings: AvroSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._schema = _schema(settings)
-        self._has_header = settings.header is not Header.NONE
-        self._marker = _SINGLE_OBJECT + self._schema.fingerprint
-        self._ids = None if settings.schema_ids is None else frozenset(settings.schema_ids)
+        self._by_id = ParsedSchemas(SchemaType.AVRO, lambda schema: AvroSchema(schema.content, schema.references))
         self._flattening = Flattening(settings, number_writer(settings.numbers, written), settings.on_null)
+        self._split: Callable[[bytes], tuple[AvroSchema, bytes]]
+        if settings.uses_registry:
+            self._split = self._by_registry
+            return
+        self._schema = _schema(settings)
+        self._marker = _SINGLE_OBJECT + self._schema.fingerprint
+        self._ids = frozenset(settings.schema_ids or ())
+        by_header = {Header.SINGLE_OBJECT: self._single_object, Header.CONFLUENT: self._confluent}
+        self._split = by_header.get(settings.header, self._without_header)
+
+    def use_schemas(self, schemas: Schemas) -> None:
+        """Read the schemas of the registry from here."""
+        self._by_id.use(schemas)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        value = event.text_of(self._source, "to read a record from")
-        if self._has_header:
-            value = self._without_header(value)
+        schema, value = self._split(event.text_of(self._source, "to read a record from"))
         try:
-            content = self._schema.read(value)
+            content = schema.read(value)
         except ValueError as error:
             raise BadAvroError(f"the value is not Avro of this schema: {error}") from error
         except RecursionError as error:
@@ -186,18 +232,31 @@ class Avro(Decorator[AvroSettings]):
         event.update(self._flattening.attributes(content))
         return True
 
-    def _without_header(self, value: bytes) -> bytes:
-        if self.settings.header is Header.SINGLE_OBJECT:
-            if value.startswith(self._marker):
-                return value[len(self._marker) :]
-            if value.startswith(_SINGLE_OBJECT):
-                raise WrongSchemaError(f"the fingerprint {value[2:10].hex()} is not the schema's")
-            raise BadAvroError("the value does not begin with the marker of single-object encoding")
-        if value[:1] != b"\0" or len(value) < _CONFLUENT_BYTES:
-            raise BadAvroError("the value does not begin with a zero byte and a schema ID")
-        if self._ids is not None and (schema_id := int.from_bytes(value[1:_CONFLUENT_BYTES], "big")) not in self._ids:
+    def _without_header(self, value: bytes) -> tuple[AvroSchema, bytes]:
+        return self._schema, value
+
+    def _single_object(self, value: bytes) -> tuple[AvroSchema, bytes]:
+        if value.startswith(self._marker):
+            return self._schema, value[len(self._marker) :]
+        if value.startswith(_SINGLE_OBJECT):
+            raise WrongSchemaError(f"the fingerprint {value[2:10].hex()} is not the schema's")
+        raise BadAvroError("the value does not begin with the marker of single-object encoding")
+
+    def _confluent(self, value: bytes) -> tuple[AvroSchema, bytes]:
+        schema_id = _id_of(value)
+        if schema_id not in self._ids:
             raise WrongSchemaError(f"the schema ID of the value is {schema_id}, which `schema_ids` does not list")
-        return value[_CONFLUENT_BYTES:]
+        return self._schema, value[HEADER_BYTES:]
+
+    def _by_registry(self, value: bytes) -> tuple[AvroSchema, bytes]:
+        return self._by_id.of(_id_of(value)), value[HEADER_BYTES:]
+
+
+def _id_of(value: bytes) -> int:
+    try:
+        return schema_id_of(value)
+    except ValueError as error:
+        raise BadAvroError(str(error)) from error
 
 
 def _schema(settings: AvroSettings) -> AvroSchema:

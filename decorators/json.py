@@ -1,18 +1,33 @@
 """Parse a JSON object into attributes."""
 
 from collections.abc import Mapping
+from enum import StrEnum
 
 from ingest.api import DecorateError, Decorator, Event, Example, OptionPath, option
 from ingest.api.event_errors import BadJsonError
 from ingest.decorating.choices import FailureAction
+from ingest.formats.confluent import HEADER_BYTES, schema_id_of
 from ingest.formats.json_text import attributes_of, read_json, write_json
 from ingest.formats.nested import ElementsAsNames, Flattening, NestedSettings, OnNull
 from ingest.formats.number_types import json_writer
 
 
+class Header(StrEnum):
+    """What precedes the text."""
+
+    NONE = "none"
+    CONFLUENT = "confluent"
+
+
 class JsonSettings(NestedSettings):
     """Options of the json decorator."""
 
+    header: Header = option(
+        "What precedes the text: nothing (`none`), or the zero byte and the schema ID of a `confluent` registry's "
+        "serializer, which are taken off; the schema is not looked up.",
+        default="none",
+        strict=False,
+    )
     elements: dict[str, str] = option(
         "Arrays whose elements become names of attributes: the member, named as in `only`, and the prefix of the "
         "names. Each of them has the value 1, written as `numbers` says.",
@@ -90,6 +105,13 @@ class Json(Decorator[JsonSettings]):
             body='{"level": "warn", "user": {"id": 7, "tags": ["x"]}}',
             after={"level": "warn", "user": '{"id":7,"tags":["x"]}'},
         ),
+        Example(
+            "with the header of a registry's serializer",
+            settings="{header: confluent}",
+            body=b'\0\0\0\0\x07{"level": "warn"}',
+            after={"level": "warn"},
+        ),
+        Example("a header is missing", settings="{header: confluent}", body='{"level": "warn"}', error="bad_json"),
         Example("nulls set nothing", body='{"a": null, "b": ""}', after={"b": ""}),
         Example(
             "an attribute for each element",
@@ -160,6 +182,7 @@ class Json(Decorator[JsonSettings]):
     def __init__(self, settings: JsonSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
+        self._has_header = settings.header is Header.CONFLUENT
         write = json_writer(settings.numbers)
         if settings.elements:
             self._flattening: Flattening = ElementsAsNames(
@@ -185,7 +208,17 @@ class Json(Decorator[JsonSettings]):
         return True
 
     def _read(self, text: bytes) -> dict[str, bytes]:
+        if self._has_header:
+            text = _without_header(text)
         content = read_json(text)
         if type(content) is not dict:
             raise BadJsonError("not a JSON object")
         return attributes_of(content, text, self._flattening.attributes)
+
+
+def _without_header(text: bytes) -> bytes:
+    try:
+        schema_id_of(text)
+    except ValueError as error:
+        raise BadJsonError(str(error)) from error
+    return text[HEADER_BYTES:]

@@ -2,10 +2,12 @@
 
 import binascii
 from base64 import b64decode
+from collections.abc import Callable, Iterable
 from enum import StrEnum
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.descriptor import Descriptor
 from google.protobuf.message import DecodeError
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -13,12 +15,11 @@ from pydantic_core import PydanticCustomError
 from decorators.protobuf.content import Contents, Defaults, NoJsonFormError, no_json_form
 from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, option
 from ingest.api.event_errors import TooDeepError
+from ingest.api.schemas import Schemas, SchemaType, WriterSchema
+from ingest.decorating.registered import ParsedSchemas
+from ingest.formats.confluent import message_indexes_of, schema_id_of
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
-
-_CONFLUENT_BYTES = 5  # a zero byte, and the schema ID
-_CONTINUATION = 0x80  # set in every byte of a varint but the last
-_MAX_VARINT_BYTES = 10
 
 # message Access { int32 status = 1; User user = 2; repeated string tags = 3; }  message User { string name = 1; }
 _ACCESS = (
@@ -51,10 +52,12 @@ class OnAbsent(StrEnum):
 class ProtobufSettings(NestedSettings):
     """Options of the protobuf decorator."""
 
-    message: str = option("Full name of the message type.", example="shop.v1.Access")
+    message: str | None = option(
+        "Full name of the message type, in the given descriptors.", default=None, example="shop.v1.Access"
+    )
     descriptor_file: SmallFile | None = option(
         "File written by `protoc --include_imports --descriptor_set_out=FILE`; it is read with the configuration and "
-        "sent to the workers.",
+        "sent to the workers. With `header: confluent` and no descriptors, the registry of the file has the schemas.",
         default=None,
         example="access.desc",
     )
@@ -74,8 +77,22 @@ class ProtobufSettings(NestedSettings):
 
     @model_validator(mode="after")
     def _valid_descriptor(self) -> Self:
+        if self.uses_registry:
+            if self.message is not None:
+                raise PydanticCustomError(
+                    "missing_field",
+                    "`message` needs the descriptors that have it; without them the header of a value names its type",
+                    {"option": "message"},
+                )
+            return self
         if (self.descriptor_file is None) is (self.descriptor_text is None):
-            raise PydanticCustomError("conflict", "protobuf needs either `descriptor_file` or `descriptor_text`")
+            raise PydanticCustomError(
+                "conflict",
+                "protobuf needs either `descriptor_file` or `descriptor_text`, or `header: confluent` with the "
+                "registry's schemas",
+            )
+        if self.message is None:
+            raise PydanticCustomError("missing_field", 'protobuf needs "message"')
         try:
             pool = _pool(self)
         except (DecodeError, TypeError, ValueError) as error:
@@ -92,6 +109,12 @@ class ProtobufSettings(NestedSettings):
                 {"option": "message", "name": self.message},
             ) from error
         return self
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether the registry has the schemas."""
+        is_given = self.descriptor_file is not None or self.descriptor_text is not None
+        return self.header is Header.CONFLUENT and not is_given
 
 
 class Protobuf(Decorator[ProtobufSettings]):
@@ -112,6 +135,10 @@ class Protobuf(Decorator[ProtobufSettings]):
     An unknown enum number of proto2 comes after the known values of a repeated field; in any other field it counts if
     there is no known value, since the parser does not tell their order.
 
+    With `header: confluent` and no descriptors, each message is read with the schema whose ID is before it, which the
+    `registry` of the file has; the message indexes after the ID name its type. With descriptors, `message` is its type,
+    whatever its header says.
+
     With `numbers: auto` integers are an int64, also that of an unknown enum value, and float and double a float64.
 
     Source: own design; the encoding of Protocol Buffers, ProtoJSON as protobuf.dev describes it, and the wire format of
@@ -131,6 +158,20 @@ class Protobuf(Decorator[ProtobufSettings]):
             settings=f"{{header: confluent, on_absent: default, message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\0\0\0\0\x07\0\x1a\x01x",
             after={"status": "0", "tags": '["x"]'},
+        ),
+        Example(
+            "the schema of the registry; the second message of its file",
+            settings="{header: confluent}",
+            schemas=(WriterSchema(7, SchemaType.PROTOBUF, b64decode(_ACCESS)),),
+            body=b"\0\0\0\0\x07\x02\x02\n\x03ann",
+            after={"name": "ann"},
+        ),
+        Example(
+            "a message index that the schema does not have",
+            settings="{header: confluent}",
+            schemas=(WriterSchema(7, SchemaType.PROTOBUF, b64decode(_ACCESS)),),
+            body=b"\0\0\0\0\x07\x02\x08\n\x03ann",
+            error="bad_protobuf",
         ),
         Example(
             "a number as HBase's tools write it",
@@ -154,30 +195,116 @@ class Protobuf(Decorator[ProtobufSettings]):
     def __init__(self, settings: ProtobufSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        pool = _pool(settings)
-        descriptor = pool.FindMessageTypeByName(settings.message)
-        self._parse = message_factory.GetMessageClass(descriptor).FromString
         self._defaults = Defaults()
-        defaults = self._defaults if settings.on_absent is OnAbsent.DEFAULT else None
-        self._content = Contents(pool, defaults).of_whole(descriptor)
+        self._counted = self._defaults if settings.on_absent is OnAbsent.DEFAULT else None
+        self._by_id = ParsedSchemas(SchemaType.PROTOBUF, self._registered)
         self._flattening = Flattening(settings, number_writer(settings.numbers, written))
+        self._split: Callable[[bytes], tuple[_MessageType, bytes]] = self._by_registry
+        if settings.message is not None:
+            pool = _pool(settings)
+            descriptor = pool.FindMessageTypeByName(settings.message)
+            self._type = _MessageType.of(descriptor, Contents(pool, self._counted))
+            self._split = self._after_header if settings.header is Header.CONFLUENT else self._whole
+
+    def use_schemas(self, schemas: Schemas) -> None:
+        """Read the schemas of the registry from here."""
+        self._by_id.use(schemas)
 
     def decorate(self, event: Event) -> bool:
         """Set the attributes."""
-        value = event.text_of(self._source, "to read a message from")
-        if self.settings.header is Header.CONFLUENT:
-            value = _without_header(value)
+        kind, value = self._split(event.text_of(self._source, "to read a message from"))
         self._defaults.start(len(value))
         try:
-            content = self._content(self._parse(value))
+            content = kind.content(kind.parse(value))
         except (DecodeError, ValueError) as error:
-            raise BadProtobufError(f"the value is not a {self.settings.message}: {error}") from error
+            raise BadProtobufError(f"the value is not a {kind.name}: {error}") from error
         except NoJsonFormError as error:
             raise no_json_form("the message", error) from error
         except RecursionError as error:
             raise TooDeepError("the message is nested too deep") from error
         event.update(self._flattening.attributes(content))
         return True
+
+    def _whole(self, value: bytes) -> "tuple[_MessageType, bytes]":
+        return self._type, value
+
+    def _after_header(self, value: bytes) -> "tuple[_MessageType, bytes]":
+        _, _, at = _header_of(value)
+        return self._type, value[at:]
+
+    def _by_registry(self, value: bytes) -> "tuple[_MessageType, bytes]":
+        schema_id, indexes, at = _header_of(value)
+        return self._by_id.of(schema_id).of(indexes), value[at:]
+
+    def _registered(self, schema: WriterSchema) -> "_SchemaFile":
+        return _SchemaFile(schema.content, self._counted)
+
+
+class _MessageType(NamedTuple):
+    """A type of messages: parses them, and makes dicts of them."""
+
+    name: str
+    parse: Callable[[bytes], Any]
+    content: Callable[[Any], dict[str, object]]
+
+    @classmethod
+    def of(cls, descriptor: Descriptor, contents: Contents) -> Self:
+        """The type of a descriptor."""
+        parse = message_factory.GetMessageClass(descriptor).FromString
+        return cls(descriptor.full_name, parse, contents.of_whole(descriptor))
+
+
+class _SchemaFile:
+    """
+    The messages of a schema of the registry, by their indexes.
+
+    Raises:
+        ValueError: the content has no files that can be used.
+    """
+
+    def __init__(self, content: bytes, counted: Defaults | None) -> None:
+        try:
+            files = descriptor_pb2.FileDescriptorSet.FromString(content).file
+            if not files:
+                raise ValueError("it has no file")
+            pool = _pool_of(files)
+            self._file = pool.FindFileByName(files[-1].name)
+        except (DecodeError, TypeError, KeyError) as error:
+            raise ValueError(str(error)) from error
+        # the order of `message_types_by_name` is not said to be that of the file
+        self._messages = files[-1].message_type
+        self._contents = Contents(pool, counted)
+        self._types: dict[tuple[int, ...], _MessageType] = {}
+
+    def of(self, indexes: tuple[int, ...]) -> _MessageType:
+        """
+        The type at some indexes.
+
+        Raises:
+            BadProtobufError: there is none.
+        """
+        found = self._types.get(indexes)
+        if found is None:
+            found = self._types[indexes] = _MessageType.of(self._descriptor(indexes), self._contents)
+        return found
+
+    def _descriptor(self, indexes: tuple[int, ...]) -> Descriptor:
+        first, *others = indexes
+        try:
+            message = self._messages[_not_negative(first)]
+            descriptor: Descriptor = self._file.message_types_by_name[message.name]
+            for index in others:
+                message = message.nested_type[_not_negative(index)]
+                descriptor = descriptor.nested_types_by_name[message.name]
+        except (IndexError, KeyError) as error:
+            raise BadProtobufError(f"the schema has no message with the indexes {list(indexes)}") from error
+        return descriptor
+
+
+def _not_negative(index: int) -> int:
+    if index < 0:
+        raise IndexError(index)
+    return index
 
 
 def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
@@ -188,27 +315,19 @@ def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
             content = b64decode(settings.descriptor_text or "", validate=True)
         except binascii.Error as error:
             raise ValueError(f"not base64: {error}") from error
+    return _pool_of(descriptor_pb2.FileDescriptorSet.FromString(content).file)
+
+
+def _pool_of(files: Iterable[descriptor_pb2.FileDescriptorProto]) -> descriptor_pool.DescriptorPool:
     pool = descriptor_pool.DescriptorPool()
-    for file in descriptor_pb2.FileDescriptorSet.FromString(content).file:
+    for file in files:
         pool.AddSerializedFile(file.SerializeToString())
     return pool
 
 
-def _without_header(value: bytes) -> bytes:
-    """The message after the zero byte, the schema ID and the message indexes: a count, and that many numbers."""
-    if value[:1] != b"\0":
-        raise BadProtobufError("the value does not begin with a zero byte and a schema ID")
-    count, at = _zigzag(value, _CONFLUENT_BYTES)
-    for _ in range(count):
-        _, at = _zigzag(value, at)
-    return value[at:]
-
-
-def _zigzag(value: bytes, at: int) -> tuple[int, int]:
-    """Decode a zigzag varint; returns the number and the position after it."""
-    number = 0
-    for index, byte in enumerate(value[at : at + _MAX_VARINT_BYTES]):
-        number |= (byte & (_CONTINUATION - 1)) << (7 * index)
-        if byte < _CONTINUATION:
-            return number >> 1, at + index + 1
-    raise BadProtobufError("the message indexes of the value are invalid")
+def _header_of(value: bytes) -> tuple[int, tuple[int, ...], int]:
+    """The schema ID, the message indexes, and the position after them."""
+    try:
+        return schema_id_of(value), *message_indexes_of(value)
+    except ValueError as error:
+        raise BadProtobufError(str(error)) from error

@@ -9,6 +9,7 @@ from typing import ClassVar, Generic, TypeVar, cast, get_args
 from pydantic import BaseModel
 
 from ingest.api.event import Priority
+from ingest.api.schemas import WriterSchema
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -40,6 +41,7 @@ class Example:
         dropped: the event is dropped on purpose.
         error: the event fails with this code.
         files: files that the settings name, name -> content, in the current folder; the same in all examples.
+        schemas: of the registry; values with the ID of another one fail.
     """
 
     title: str
@@ -60,6 +62,7 @@ class Example:
     dropped: bool = False
     error: str | None = None
     files: dict[str, str | bytes] = field(default_factory=dict)
+    schemas: tuple[WriterSchema, ...] = ()
 
     def given(self) -> dict[str, object]:
         """The fields of the event before, without those that have their default."""

@@ -7,6 +7,7 @@ from typing import ClassVar, TypeVar
 
 from ingest.api.component import ComponentBase
 from ingest.api.event import Event
+from ingest.api.schemas import Schemas
 from ingest.api.settings import Settings
 
 S = TypeVar("S", bound=Settings)
@@ -22,6 +23,17 @@ class _DecoratorBase(ComponentBase[S]):
     def drop_reason(self) -> str:
         """Why it drops what it drops, for counts; the same for every event."""
         return self.kind
+
+    def use_schemas(self, schemas: Schemas) -> None:
+        """
+        Use the schemas of a registry.
+
+        Called once, after the construction, if `uses_registry` of the settings is true.
+
+        Args:
+            schemas: those that the task knows; they may change between two attempts of a micro-batch, and the schema of
+                an ID never does.
+        """
 
     def split_start(self) -> None:
         """

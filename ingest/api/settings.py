@@ -203,6 +203,11 @@ class Settings(Model):
         """Literal parts of a pattern of names: checks build names from them that two patterns may both match."""
         return ()
 
+    @property
+    def uses_registry(self) -> bool:
+        """Whether the decorator reads values with schemas of a registry; it then gets them by `use_schemas`."""
+        return False
+
     def lint_warnings(self) -> Mapping[str, str]:
         """Option -> a warning about a valid value that is probably a mistake; reported at its place."""
         return {}

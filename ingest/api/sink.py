@@ -196,6 +196,14 @@ class TaskSink(ABC):
             IngestError: RETRY blocks the pipeline until the batch is written, STOP stops it.
         """
 
+    def request(self) -> SinkResult:
+        """
+        What the attempt lacks, after a `RunAgainError` has ended it: with `run_again` for `Committer.prepare`.
+
+        It is called in place of `flush`.
+        """
+        return SinkResult()
+
     def probe(self) -> bytes:
         """A small part of a blocked flush cycle, for `Committer.probe`; b"" if there is none."""
         return b""

@@ -31,6 +31,7 @@ from ingest.config.resolving import resolve
 from ingest.config.tables import TableOptions, table_options
 from ingest.config.test_cases import CaseOptions
 from ingest.plugins.loader import Plugin
+from ingest.registry.options import RegistryOptions
 from ingest.suggest import did_you_mean
 
 VERSION = 1
@@ -46,6 +47,7 @@ TOP_KEYS = {
     "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
     "`state_dir` is in HDFS; default: ./data/state.",
     "service": "The process: HTTP endpoint, log, shutdown, jobs.",
+    "registry": "Registry with the schemas of `avro` and `protobuf` values.",
     "dump": "Dumps of tables: where, of which tables and when.",
     "spark": "Spark settings.",
     "stores": "Name -> store.",
@@ -172,6 +174,7 @@ class _Binder:
             service=self._partial_config.service,
             spark=self._partial_config.spark,
             dump=self._partial_config.dump,
+            registry=self._partial_config.registry,
             stores=self._partial_config.stores,
             tables=resolved.tables,
             pipelines=resolved.pipelines,
@@ -289,6 +292,10 @@ class _Binder:
         if isinstance(dump, DumpOptions):
             self._partial_config.dump = dump
             self._partial_config.dump_places = locations(self._root.entries["dump"])
+        self._partial_config.registry_place = self._root.keys.get("registry")
+        registry = self._section("registry", RegistryOptions)
+        if isinstance(registry, RegistryOptions):
+            self._partial_config.registry = registry
         if isinstance(spark, SparkOptions):
             self._partial_config.spark = spark
             self._partial_config.spark_places = locations(self._root.entries["spark"])

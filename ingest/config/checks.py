@@ -21,6 +21,7 @@ from ingest.config.nodes import ScalarNode, locations
 from ingest.config.options import DeadLetterTopic
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
+from ingest.config.registry import check_registry
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_family_rules, check_table
 from ingest.expressions import Condition
@@ -44,6 +45,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     check_features(partial_config, binding)
     check_columns(partial_config, binding)
     check_dump(partial_config, binding)
+    check_registry(partial_config, binding)
     for pipeline in partial_config.pipelines.values():
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)

@@ -26,6 +26,7 @@ from ingest.config.test_cases import Expect
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.masks import Masks
 from ingest.plugins.loader import Plugin
+from ingest.registry.options import RegistryOptions
 
 Locations = Mapping[NodePath, Place]
 """Keys and indexes inside a part of the file -> the place of the value."""
@@ -194,6 +195,7 @@ class Configuration:
         local_dir: folder on this machine: of all state, or with `state_url` of what belongs to this machine.
         state_url: URL in HDFS of the state that a driver on another machine needs; None if it is in `local_dir`.
         dump: dumps of tables; None if the file declares none.
+        registry: of schemas; None if the file declares none.
         report: warnings; a configuration with errors is never built.
         masks: masks every secret that was read.
         effective: plain data after includes and expansion, secrets masked.
@@ -211,6 +213,7 @@ class Configuration:
     tests: tuple[TestCase, ...]
     state_url: str | None = None
     dump: DumpOptions | None = None
+    registry: RegistryOptions | None = None
     report: Report = field(default_factory=Report, repr=False, compare=False)
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     effective: dict[str, object] = field(default_factory=dict, repr=False, compare=False)

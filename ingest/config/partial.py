@@ -13,6 +13,7 @@ from ingest.config.options import DumpOptions, PipelineOptions, ServiceOptions, 
 from ingest.config.problems import Place
 from ingest.config.tables import TableOptions
 from ingest.config.test_cases import CaseOptions
+from ingest.registry.options import RegistryOptions
 
 
 @dataclass(slots=True)
@@ -74,6 +75,7 @@ class PartialConfig:
     A whole file.
 
     Attributes:
+        registry_place: of the part `registry`, also if it has errors.
         state_url: of the state in HDFS, and `state_place` where the file has it; None for a folder of this machine.
         store_names: all declared stores, with invalid options too; `table_names` and `pipeline_names` likewise.
         store_uses: references to stores in sinks and tables, with invalid options too; `pipeline_uses` those in tests.
@@ -86,6 +88,8 @@ class PartialConfig:
     service_places: Locations = field(default_factory=dict)
     dump: DumpOptions | None = None
     dump_places: Locations = field(default_factory=dict)
+    registry: RegistryOptions | None = None
+    registry_place: Place | None = None
     spark: SparkOptions = field(default_factory=SparkOptions)
     spark_places: Locations = field(default_factory=dict)
     store_names: dict[str, Node] = field(default_factory=dict)

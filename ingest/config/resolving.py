@@ -139,7 +139,7 @@ def _fingerprint(
     # the first three have no effect on results; the decorators are replaced by the expanded list
     excluded = {"description", "max_rate", "replay", "decorators"}
     own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
-    content = {
+    content: dict[str, object] = {
         "pipeline": own,
         "decorators": [plain(node, masked=True) for node in pipeline.decorator_nodes],
         "sinks": stores,
@@ -154,6 +154,14 @@ def _fingerprint(
             if not targets.isdisjoint({(table.store, name), (table.store, None)})
         },
     }
+    if any(decorator.settings.uses_registry for decorator in pipeline.decorators):
+        # what the values mean depends on them; how to connect does not matter
+        registry = partial_config.registry
+        assert registry is not None  # noqa: S101 - there are no errors
+        content["registry"] = {
+            "url": registry.url,
+            "schemas": {each.id: [each.type, each.content.hex()] for each in registry.declared.values()},
+        }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
 
 

@@ -1,5 +1,5 @@
 """
-Connections to the stores, sources, sinks and dead-letter topics of a configuration.
+Connections to the stores, sources, sinks, dead-letter topics and the schema registry of a configuration.
 
 For `validate --connect` and `doctor`.
 """
@@ -22,6 +22,7 @@ from ingest.kafka.errors import AccessDeniedError
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
+from ingest.registry.client import RegistryClient
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
 from sinks.blobs.feature import Blobs
 from sinks.owning.owner import refuse_other_owner
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from ingest.api import SinkSettings
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration, Pipeline
+    from ingest.config.problems import Place
 
 CONNECT_TIMEOUT_S = 10.0  # shorter than a service's: a user waits
 ANY_KEY = b"\x00"
@@ -77,6 +79,7 @@ class Kind(StrEnum):
     SOURCE = "source"
     SINK = "sink"
     DEAD_LETTERS = "dead_letters"
+    REGISTRY = "registry"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,20 +88,21 @@ class Connection:
     A connection that can be checked.
 
     Attributes:
-        name: of the store, or of the pipeline of a source, a sink or a topic.
+        name: of the store, or of the pipeline of a source, a sink or a topic; "" for the registry.
         what: the component, for messages.
+        location: of the component in the file.
         connect: connects, and returns what it found, with a warning or None.
     """
 
     kind: Kind
     name: str
     what: str
-    component: "Component[Any]"
+    location: "Place"
     connect: Callable[[], str | tuple[str, Caution | None]]
 
     def check(self) -> Check:
         """Connect."""
-        location = str(self.component.location)
+        location = str(self.location)
         try:
             outcome = self.connect()
         except IngestError as error:
@@ -108,19 +112,23 @@ class Connection:
 
 
 def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[Connection]:
-    """Every store, source, sink without a store, and dead-letter topic; none is connected yet."""
+    """Every store, source, sink without a store, dead-letter topic, and the registry; none is connected yet."""
     for name, store in configuration.stores.items():
         connect = partial(_connect_store, configuration, catalog, name, store)
-        yield Connection(Kind.STORE, name, f'store "{name}"', store, connect)
+        yield Connection(Kind.STORE, name, f'store "{name}"', store.location, connect)
     for name, pipeline in configuration.pipelines.items():
         source = partial(_connect_source, configuration, catalog, pipeline)
-        yield Connection(Kind.SOURCE, name, f'source of pipeline "{name}"', pipeline.source, source)
+        yield Connection(Kind.SOURCE, name, f'source of pipeline "{name}"', pipeline.source.location, source)
         for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
-            yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink, check)
+            yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink.location, check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
             check_topic = partial(_connect_dead_letter_topic, topic, pipeline.source.settings)
-            yield Connection(Kind.DEAD_LETTERS, name, what, pipeline.dead_letters, check_topic)
+            yield Connection(Kind.DEAD_LETTERS, name, what, pipeline.dead_letters.location, check_topic)
+    registry = configuration.registry
+    if registry is not None and registry.url is not None:
+        check = RegistryClient(registry).check
+        yield Connection(Kind.REGISTRY, "", "schema registry", configuration.origins["registry",], check)
 
 
 def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check]:

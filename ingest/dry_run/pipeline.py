@@ -19,6 +19,10 @@ from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import dry_writes, live_bindings, live_chain, live_decoder
 from ingest.plan.plan import Plan
+from ingest.registry.cache import SchemaCache
+from ingest.registry.looking_up import CacheAlone, SchemaLookup
+from ingest.registry.message import SCHEMAS
+from ingest.registry.table import SchemaTable
 
 MAX_EVENTS = 10_000  # of a micro-batch, so that a file of any size runs in bounded memory
 
@@ -43,6 +47,7 @@ class DryRun:
 
     - A micro-batch has up to 10,000 events; consecutive events of one partition are a split.
     - Each run starts with empty tables, as declared in the file.
+    - Schemas of a registry are those of the file and those that the service has looked up on this machine.
     - After an event that fails with `on_error: stop`, the other events still run; the output shows the stop.
 
     Args:
@@ -82,7 +87,8 @@ class DryRun:
         plan = replace(self._without_stop, sinks=(), stores={}) if until_decorators else self._without_stop
         records = Inputs(live_decoder(plan))
         observer = OutputObserver(records, self._policies, self._plan.on_error, has_sinks=not until_decorators)
-        chain = live_chain(plan, observer.watch)
+        schemas = SchemaTable()
+        chain = live_chain(plan, observer.watch, schemas)
         stores = {name: DryStore(plan, name, self._tables, observer.mutated) for name in plan.stores}
         sinks = {name: store.sink for name, store in stores.items()}
         own = {name: observer.dry(write) for name, write in dry_writes(plan).items()}
@@ -93,12 +99,13 @@ class DryRun:
             decode=records.decode,
             chain=chain,
             bindings=[observer.named(binding) for binding in bindings],
-            destinations=sinks,
+            destinations={SCHEMAS: schemas, **sinks},
             on_error=plan.on_error,
             dead_letters=DeadLetterBuffer(plan.masks),
             time_limit=TimeLimit([*chain.guarded, *guarded, *own.values()]),
             observer=observer,
         )
+        lookup = _schema_lookup(plan)
         numbered = enumerate(inputs)
         while batch := list(islice(numbered, MAX_EVENTS)):
             records.load(batch)
@@ -109,7 +116,7 @@ class DryRun:
                     attempts=f"{batch[0][0]}",
                     splits=ranked(first_places(records.records)) if plan.needs_splits else (),
                 ),
-                {name: store.committer for name, store in stores.items()},
+                {SCHEMAS: lookup, **{name: store.committer for name, store in stores.items()}},
                 InProcessHost(task, records.records),
             )
             yield from observer.outputs
@@ -118,6 +125,13 @@ class DryRun:
         """Run a test of the pipeline."""
         outputs = tuple(self.run(case.given))
         return CaseResult(case, tuple(differences(case.expect, outputs)), outputs)
+
+
+def _schema_lookup(plan: Plan) -> SchemaLookup:
+    """The schemas of the file, and those that the service has looked up; a dry run asks no registry."""
+    registry = plan.registry
+    cache = None if registry is None or registry.url is None else SchemaCache(plan.state_dir, registry.url)
+    return SchemaLookup({} if registry is None else registry.declared, CacheAlone(cache))
 
 
 def _stop_as_dead_letter(on_error: OnError) -> OnError:

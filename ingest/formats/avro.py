@@ -7,7 +7,7 @@ Source: the Apache Avro specification; Flume's AvroFlumeEvent.
 import io
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from decimal import Context, Decimal, Inexact
 from functools import cache
 from typing import Any, NamedTuple, cast
@@ -80,13 +80,17 @@ class AvroSchema:
     Attributes:
         fingerprint: CRC-64-AVRO of its canonical form, little-endian, as in single-object encoding.
 
+    Args:
+        text: JSON.
+        references: JSON of the schemas whose types it names, each after those that it names itself.
+
     Raises:
         ValueError: it is not such a schema.
     """
 
-    def __init__(self, text: str | bytes) -> None:
+    def __init__(self, text: str | bytes, references: Sequence[str | bytes] = ()) -> None:
         try:
-            schema: Any = parse_schema(_stripped(json.loads(text)))
+            schema: Any = _parsed(text, references)
             recursive = _TypeCheck(schema).recursive
             self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))
         except _OF_SCHEMAS as error:
@@ -145,6 +149,36 @@ def _flume_schema() -> AvroSchema:
     headers = {"name": "headers", "type": {"type": "map", "values": "string"}}
     fields = [headers, {"name": "body", "type": "bytes"}]
     return AvroSchema(json.dumps({"type": "record", "name": "AvroFlumeEvent", "fields": fields}))
+
+
+def _parsed(text: str | bytes, references: Sequence[str | bytes]) -> Any:
+    """A parsed schema, with the definitions of the types that it names."""
+    if not references:
+        return parse_schema(_stripped(json.loads(text)))
+    named: dict[str, Any] = {}
+    for each in references:
+        parse_schema(_stripped(json.loads(each)), named)
+    return parse_schema(_with_definitions(parse_schema(_stripped(json.loads(text)), named), named, set()))
+
+
+def _with_definitions(schema: Any, named: Mapping[str, Any], defined: set[str]) -> Any:
+    """A parsed schema with the definition of each named type where it is first used, since names are full names."""
+    match schema:
+        case str():
+            is_used_first = schema in named and schema not in defined
+            return _with_definitions(named[schema], named, defined) if is_used_first else schema
+        case list():
+            return [_with_definitions(each, named, defined) for each in schema]
+    name = schema.get("name")
+    if name in defined:
+        return name
+    if name is not None:
+        defined.add(name)
+    own = {key: value for key, value in schema.items() if not key.startswith("__")}
+    if "fields" in own:
+        fields = ({**field, "type": _with_definitions(field["type"], named, defined)} for field in own["fields"])
+        return {**own, "fields": list(fields)}
+    return {key: _with_definitions(value, named, defined) if key in _INNER else value for key, value in own.items()}
 
 
 def _stripped(schema: Any) -> Any:

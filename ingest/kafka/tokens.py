@@ -1,24 +1,22 @@
 """Tokens for brokers that require oauthbearer."""
 
-import http.client
 import math
 import ssl
 import threading
 import time
-import urllib.error
 import urllib.parse
-import urllib.request
 from base64 import b64encode
-from typing import IO, Any
 
 import orjson
 from kafka.errors import KafkaConnectionError
 from kafka.net.sasl.oauth import AbstractTokenProvider
 
+from ingest.http import Answer, CallFailedError, call
 from ingest.kafka.settings import SaslSettings, TlsSettings, revealed
 
 _TIMEOUT_S = 5
 _MAX_BYTES = 1 << 20  # of an answer; a token with many claims takes some KiB
+_OK = range(200, 300)
 _RENEW_BEFORE_S = 60  # a token that expires during the handshake would fail the connection
 
 
@@ -58,17 +56,18 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
         if self._sasl.scope is not None:
             form["scope"] = self._sasl.scope
         url = self._sasl.token_url or ""
-        request = urllib.request.Request(  # noqa: S310 - the settings allow only http and https
-            url,
-            data=urllib.parse.urlencode(form).encode(),
-            headers={"Authorization": f"Basic {self._credentials()}", "Accept": "application/json"},
-        )
+        headers = {"Authorization": f"Basic {self._credentials()}", "Accept": "application/json"}
         try:
-            trusted = ssl.create_default_context(cafile=self._ca_file)
-            opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=trusted), _NoRedirect)
-            with opener.open(request, timeout=_TIMEOUT_S) as answer:
-                return _token_in(_limited(answer))
-        except (OSError, ValueError, LookupError, TypeError, http.client.HTTPException) as error:
+            answer = call(
+                url,
+                data=urllib.parse.urlencode(form).encode(),
+                headers=headers,
+                trusted=ssl.create_default_context(cafile=self._ca_file),
+                timeout_s=_TIMEOUT_S,
+                max_bytes=_MAX_BYTES,
+            )
+            return _token_in(answer)
+        except (CallFailedError, OSError, ValueError, LookupError, TypeError) as error:
             raise KafkaConnectionError(f'no token from "{url}": {error}') from error
 
     def _credentials(self) -> str:
@@ -76,35 +75,17 @@ class ClientCredentials(AbstractTokenProvider):  # type: ignore[misc]  # kafka-p
         return b64encode(f"{urllib.parse.quote_plus(name)}:{urllib.parse.quote_plus(secret)}".encode()).decode()
 
 
-def _limited(answer: IO[bytes]) -> bytes:
-    """
-    The content of an answer.
-
-    Raises:
-        ValueError: it is too large.
-    """
-    content = answer.read(_MAX_BYTES + 1)
-    if len(content) > _MAX_BYTES:
-        raise ValueError(f"the answer has more than {_MAX_BYTES >> 10} KiB")
-    return content
-
-
-def _token_in(content: bytes) -> tuple[str, float]:
+def _token_in(answer: Answer) -> tuple[str, float]:
     """
     A token, and its lifetime in seconds.
 
     Raises:
-        ValueError, LookupError, TypeError: the content has none.
+        ValueError, LookupError, TypeError: the answer has none.
     """
-    found = orjson.loads(content)
+    if answer.status not in _OK:
+        raise ValueError(f"HTTP Error {answer.status}: {answer.reason}")
+    found = orjson.loads(answer.content)
     token, lifetime_s = found["access_token"], float(found.get("expires_in", 0))
     if not isinstance(token, str) or not math.isfinite(lifetime_s):
         raise TypeError("the answer has no token with a lifetime")
     return token, lifetime_s
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Fails on a redirect, which would send the client secret to another address."""
-
-    def redirect_request(self, *_arguments: Any) -> None:
-        """Sends no request: a redirect is an error."""

@@ -5,6 +5,7 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -23,6 +24,7 @@ from ingest.api import (
     TaskSpec,
     UnreadError,
 )
+from ingest.api.schemas import RunAgainError
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.expressions import Condition
@@ -133,6 +135,7 @@ class Task:
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._buffered: dict[int, _BufferedRecord] = {}
+        self._lacks_something = False
         self._number: int  # of the record whose outcomes are settled, in the task
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
@@ -146,6 +149,7 @@ class Task:
         self._spec = spec
         self._selected = self._bindings
         self._buffered.clear()
+        self._lacks_something = False
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
@@ -157,10 +161,9 @@ class Task:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit.within(spec.call_timeout_s):
-                for rank, split in self._splits(failpoint.at_first("after_poll", records)):
-                    self._run_split(rank, split)
+                self._run_splits(failpoint.at_first("after_poll", records))
             for name, destination in self._destinations.items():
-                receipt.results[name] = destination.flush()
+                receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
             self._after_last_send()
         except IngestError as error:
             match error.disposition:
@@ -194,24 +197,50 @@ class Task:
             return ((None, (record,)) for record in records)
         return by_split(records) if self._by_split else ((None, records),)
 
+    def _run_splits(self, records: Iterable[Record]) -> None:
+        for rank, split in self._splits(records):
+            if self._lacks_something:
+                self._look_ahead(split)
+            else:
+                self._run_split(rank, split)
+
     def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
         counts = self._receipt.counts
         self._chain.split_start()
         if rank is not None:
             for destination in self._destinations.values():
                 destination.split_start(rank)
-        for record in self._with_selected_sinks(records) if self._spec.sinks_by_record else records:
-            counts.records += 1
-            self._number = counts.records
-            event = self._decoded(record)
-            if event is not None:
-                self._settle(record, self._run_chain(event))
-            if self._spec.split_per_record and self._chain.has_splits:
-                self._end_of_chain()
-                self._chain.split_start()
-        self._end_of_chain()
+        remaining = iter(self._with_selected_sinks(records) if self._spec.sinks_by_record else records)
+        try:
+            for record in remaining:
+                counts.records += 1
+                self._number = counts.records
+                event = self._decoded(record)
+                if event is not None:
+                    self._settle(record, self._run_chain(event))
+                if self._spec.split_per_record and self._chain.has_splits:
+                    self._end_of_chain()
+                    self._chain.split_start()
+            self._end_of_chain()
+        except RunAgainError:
+            self._lacks_something = True
+            self._look_ahead(remaining)
+            return
         for destination in self._destinations.values():
             destination.split_end()
+
+    def _look_ahead(self, records: Iterable[Record]) -> None:
+        """
+        Find what else the attempt lacks, so that one more attempt is enough; nothing is written or counted.
+
+        A row that a later attempt would not write must not be written, so the attempt has ended for its sinks.
+        """
+        self._chain.split_start()
+        for record in records:
+            with suppress(Exception):  # what fails here fails again in the next attempt
+                event = self._decode(record)
+                if isinstance(event, Event):
+                    self._chain.run(event)
 
     def _decoded(self, record: Record) -> Event | None:
         """The event of a record; None if it has failed or is dropped."""

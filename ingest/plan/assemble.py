@@ -27,6 +27,7 @@ from ingest.api import (
     TableSpec,
     Tombstones,
 )
+from ingest.api.schemas import GivenSchemas, Schemas
 from ingest.api.source import DEFAULT_EVENT_BYTES
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, names_of
@@ -83,6 +84,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         state_dir=configuration.local_dir.resolve(),
         dead_letter_blobs=dead_letter_place(sinks, features),
         read_again_by=pipeline.source.settings.read_again_by,
+        registry=None if configuration.registry is None else configuration.registry.without_login(),
     )
 
 
@@ -114,21 +116,23 @@ def live_source(component: Component[SourceSettings], context: SourceContext, ca
     return cast("Source[Any]", create(replace(catalog.located("sources", component), name=component.kind), context))
 
 
-def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
+def live_chain(plan: Plan, watcher: Watcher | None = None, schemas: Schemas | None = None) -> Chain:
     """
     The decorators of a plan, compiled.
 
     Args:
         plan: of the pipeline.
         watcher: see `Chain`.
+        schemas: of the registry; by default none.
 
     Raises:
         CatalogError: a plugin cannot be created with its settings.
     """
+    known = GivenSchemas() if schemas is None else schemas
     return Chain(
         [
             BoundDecorator(
-                create(component),
+                _decorator(component, known),
                 component.name,
                 _condition(component.settings, plan),
                 component.on_error,
@@ -139,6 +143,13 @@ def live_chain(plan: Plan, watcher: Watcher | None = None) -> Chain:
         watcher=watcher,
         max_event_bytes=plan.decoding.max_event_bytes,
     )
+
+
+def _decorator(component: Component[Settings], schemas: Schemas) -> Any:
+    created = create(component)
+    if component.settings.uses_registry:
+        created.use_schemas(schemas)
+    return created
 
 
 def live_mappers(plan: Plan) -> list[tuple[Component[SinkSettings], Mapper[Any]]]:
@@ -226,8 +237,11 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from ingest.plan.dead_letter_blobs import dead_letter_sink
+    from ingest.registry.message import SCHEMAS
+    from ingest.registry.table import SchemaTable
 
-    chain = live_chain(plan)
+    schemas = SchemaTable() if plan.uses_registry else None
+    chain = live_chain(plan, schemas=schemas)
     stores = {name: _store_sink(plan, name) for name in plan.stores}
     own = plugin_task_sinks(plan)
     bindings, guarded = live_bindings(plan, stores, {name: each.write for name, each in own.items()})
@@ -240,7 +254,12 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
         chain=chain,
         bindings=bindings,
         tables=plan.tables_of_sinks,
-        destinations={**stores, **own, **({} if blobs is None else {DEAD_LETTERS: blobs})},
+        destinations={
+            **({} if schemas is None else {SCHEMAS: schemas}),
+            **stores,
+            **own,
+            **({} if blobs is None else {DEAD_LETTERS: blobs}),
+        },
         on_error=plan.on_error,
         dead_letters=DeadLetterBuffer(
             plan.masks, blobs, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by

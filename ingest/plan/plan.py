@@ -12,6 +12,7 @@ from ingest.config.model import Component
 from ingest.masks import Masks
 from ingest.plan.features import of_feature
 from ingest.plugins.loader import PluginFile
+from ingest.registry.options import RegistryOptions
 from sinks.blobs.large_values import DeadLetterPlace
 from sinks.mapping.mapper import MapperSettings
 
@@ -36,6 +37,7 @@ class Plan:
         dead_letter_blobs: where large values of records that fail are kept; None if dead letters contain them.
         publishes_dead_letters: whether dead letters are published; else only their errors are used.
         read_again_by: as in `ingest.api.SourceSettings`.
+        registry: of schemas, without what a worker does not need: how to log in there; None if the file has none.
     """
 
     pipeline: str
@@ -55,11 +57,17 @@ class Plan:
     dead_letter_blobs: DeadLetterPlace | None = None
     publishes_dead_letters: bool = True
     read_again_by: OffsetUnit | None = None
+    registry: RegistryOptions | None = None
 
     @property
     def needs_splits(self) -> bool:
         """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
         return any(feature.needs_ranks and of_feature(self.features, feature.name) for feature in table_features())
+
+    @property
+    def uses_registry(self) -> bool:
+        """Whether a decorator reads values with schemas of the registry."""
+        return any(decorator.settings.uses_registry for decorator in self.decorators)
 
     @property
     def tables_of_sinks(self) -> dict[str, str]:

@@ -6,6 +6,7 @@ from reprlib import repr as short
 from typing import ClassVar
 
 from ingest.api import Disposition, Event, IngestError, Origin, Priority
+from ingest.api.schemas import RunAgainError
 
 _NAMES = frozenset({str})
 
@@ -47,10 +48,10 @@ def reraise_fatal(error: BaseException, name: str, module: str, provider: str = 
         origin: of the event.
 
     Raises:
-        KeyboardInterrupt: `error` is one.
+        KeyboardInterrupt, RunAgainError: `error` is one.
         OutOfMemoryError: `error` is a MemoryError.
     """
-    if isinstance(error, KeyboardInterrupt):
+    if isinstance(error, KeyboardInterrupt | RunAgainError):
         raise error
     if isinstance(error, MemoryError):
         event = f" for event {origin.topic}/{origin.partition}/{origin.offset}" if isinstance(origin, Origin) else ""

@@ -18,6 +18,7 @@ from ingest.config.options import (
 )
 from ingest.config.tables import table_options
 from ingest.config.translate import model_at
+from ingest.registry.options import RegistryOptions
 
 _SECTIONS: Mapping[str, type[Model]] = {"service": ServiceOptions, "spark": SparkOptions}
 
@@ -30,6 +31,8 @@ def with_defaults(configuration: Configuration, lookup: Lookup) -> dict[str, obj
         found["local_dir"] = str(configuration.local_dir)
     if "secrets" in found:
         found["secrets"] = _with_defaults(SecretsOptions, found["secrets"])
+    if "registry" in found:
+        found["registry"] = _with_defaults(RegistryOptions, found["registry"])
     if "dump" in found:
         found["dump"] = _with_defaults(DumpOptions, found["dump"])
     for name, model in _SECTIONS.items():

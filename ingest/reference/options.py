@@ -28,6 +28,7 @@ from ingest.config.tables import table_options
 from ingest.config.test_cases import CaseOptions
 from ingest.config.translate import model_at
 from ingest.config.writing import flow
+from ingest.registry.options import RegistryOptions
 
 _WORDS: dict[Any, str] = {
     str: "text",
@@ -165,6 +166,7 @@ def configuration_sections() -> list[ConfigurationSection]:
     sections: list[tuple[str, str, type[Model]]] = [
         ("secrets", "`secrets`", SecretsOptions),
         ("service", "`service`", ServiceOptions),
+        ("registry", "`registry`", RegistryOptions),
         ("dump", "`dump`", DumpOptions),
         ("spark", "`spark`", SparkOptions),
         ("tables", "`tables`: each table", table_options(table_features())),

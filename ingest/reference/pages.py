@@ -11,6 +11,7 @@ import orjson
 
 from ingest.api import CatalogError, Example, Model, NotFoundError, Processor, ProcessorExample, Settings
 from ingest.api.notation import to_notation
+from ingest.api.schemas import SchemaType
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
 from ingest.expressions import FUNCTIONS, Function, FunctionExample, quoted
 from ingest.expressions.functions import OURS
@@ -275,6 +276,11 @@ def shown_example(component_type: str, name: str, example: Example) -> ShownExam
     for file, content in example.files.items():
         shown = orjson.dumps(content).decode() if isinstance(content, str) else f"{len(content)} bytes"
         lines.append(f"file    {file}: {shown}")
+    for schema in example.schemas:
+        text = (
+            schema.content.decode() if schema.type is SchemaType.AVRO else f"{schema.type}, {len(schema.content)} bytes"
+        )
+        lines.append(f"schema  {schema.id}: {text}")
     given = example.given()
     if "body" in given:
         given["body"] = _plain(example.body)

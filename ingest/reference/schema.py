@@ -18,6 +18,7 @@ from ingest.config.options import (
 )
 from ingest.config.tables import table_options
 from ingest.config.test_cases import CaseOptions
+from ingest.registry.options import RegistryOptions
 
 _TYPES = ("decorators", "sinks", "stores", "sources")
 _REF = "#/$defs/{model}"
@@ -43,6 +44,7 @@ def json_schema(lookup: Lookup) -> Schema:
     sections: tuple[type[Model], ...] = (
         SecretsOptions,
         ServiceOptions,
+        RegistryOptions,
         DumpOptions,
         SparkOptions,
         table_model,
@@ -74,6 +76,7 @@ def json_schema(lookup: Lookup) -> Schema:
         "state_dir": {"type": "string", "default": STATE_DIR},
         "local_dir": {"type": "string", "default": STATE_DIR},
         "service": ref(ServiceOptions),
+        "registry": ref(RegistryOptions),
         "dump": ref(DumpOptions),
         "spark": ref(SparkOptions),
         "stores": _each(_named("any_stores")),

@@ -13,6 +13,7 @@ from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
 from ingest.plan.features import connection
 from ingest.plan.plan import DEAD_LETTERS, Plan
+from ingest.service.schemas import schema_committers
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
 from sinks.owning.owned_tables import OwnedTables
@@ -41,7 +42,7 @@ def committers_of(
         on_counted: called with what features of tables have counted on the driver, as `WriteCounts.counted`.
         check_owner: as in `SinkContext`.
     """
-    committers: dict[str, Committer] = {}
+    committers = schema_committers(configuration, plan)
     for name, component in plan.stores.items():
         store, features = stores.get(name), plan.features.get(name, {})
         declared = declared_in(name, configuration.tables.values())

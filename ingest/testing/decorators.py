@@ -22,7 +22,7 @@ from ingest.testing.events import (
     settings_of,
 )
 from ingest.testing.purity import digest, digest_elsewhere, impurities_of, uses
-from ingest.testing.splits import AnyDecorator, outcomes_of_split
+from ingest.testing.splits import AnyDecorator, constructed, outcomes_of_split
 
 _MIN_EXAMPLES = 2  # the common case and the edge
 _CORE = {"body": "body", "host": "host", "nanos": "nanos", "priority": "priority", "timestamp": "timestamp_ms"}
@@ -66,7 +66,7 @@ class DecoratorContract:
     def test_examples_give_the_documented_result(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """In plain and in write-once events, every time."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             for event in (event_before(example), event_before(example), _write_once(event_before(example))):
                 assert _result(decorator, event, events_earlier(example)) == _expected(example), example.title
 
@@ -90,7 +90,7 @@ class DecoratorContract:
     def test_sets_only_declared_core_fields(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Warnings about row keys of bodies, times and hosts depend on `sets_core` of the settings."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             before = event_before(example)
             for after in _outputs(decorator, before.copy()):
                 changed = {name for name, field in _CORE.items() if getattr(after, field) != getattr(before, field)}
@@ -100,7 +100,7 @@ class DecoratorContract:
     def test_failed_event_is_unchanged(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """A decorator computes first and assigns last; it raises only EventErrors."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             for event in [event_before(example), *random_events()]:
                 before = event.copy()
                 if isinstance(_result(decorator, event), str):
@@ -109,14 +109,14 @@ class DecoratorContract:
     def test_arbitrary_events_raise_only_event_errors(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Any event gives True, False, events or an EventError."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             for event in random_events(400, seed=2):
                 _result(decorator, event)
 
     def test_output_events_are_valid(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Bytes in body and attributes, text as names, numbers as times, and the original origin."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             for event in [event_before(example), *random_events()]:
                 for after in _outputs(decorator, event):
                     check_event(after, event.origin)
@@ -138,14 +138,14 @@ class DecoratorContract:
         if kind_of_decorator.stateful or not kind_of_decorator.deterministic:
             pytest.skip("it declares that it is stateful or not deterministic")
         for example in kind_of_decorator.examples:
-            first, second = _constructed(kind_of_decorator, example), _constructed(kind_of_decorator, example)
+            first, second = constructed(kind_of_decorator, example), constructed(kind_of_decorator, example)
             results = [_result(first, event.copy()) for event in random_events()]
             assert [_result(second, event.copy()) for event in reversed(list(random_events()))] == results[::-1]
 
     def test_replayed_split_gives_the_same_result(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Also after an abandoned attempt, whose state must be dropped."""
         for example in kind_of_decorator.examples:
-            first, second = _constructed(kind_of_decorator, example), _constructed(kind_of_decorator, example)
+            first, second = constructed(kind_of_decorator, example), constructed(kind_of_decorator, example)
             split = [*events_earlier(example), event_before(example), *random_events()]
             for event in split[: len(split) // 2]:
                 _decorated(second, event.copy())
@@ -158,14 +158,14 @@ class DecoratorContract:
     def test_events_share_no_attributes_object(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Two events never get the same attributes object."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             events = [*_outputs(decorator, event_before(example)), *_outputs(decorator, event_before(example))]
             assert len({id(event.attributes) for event in events}) == len(events)
 
     def test_keeps_origin_key_and_tombstone(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """A decorator must not change the origin, key or tombstone of an event."""
         for example in kind_of_decorator.examples:
-            decorator = _constructed(kind_of_decorator, example)
+            decorator = constructed(kind_of_decorator, example)
             for event in random_events():
                 before = event.copy()
                 for after in _outputs(decorator, event):
@@ -179,7 +179,7 @@ class DecoratorContract:
             copy = pickle.loads(pickle.dumps(settings))  # noqa: S301 - our own
             assert copy == settings
             event, earlier = event_before(example), events_earlier(example)
-            assert _result(kind_of_decorator(copy), event, earlier) == _expected(example)
+            assert _result(constructed(kind_of_decorator, example, copy), event, earlier) == _expected(example)
 
     def test_unknown_options_are_rejected(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """No option is silently ignored."""
@@ -189,11 +189,7 @@ class DecoratorContract:
     def test_drop_has_a_reason(self, kind_of_decorator: type[AnyDecorator]) -> None:
         """Dropped events are counted by reason."""
         for example in kind_of_decorator.examples:
-            assert _constructed(kind_of_decorator, example).drop_reason
-
-
-def _constructed(kind: type[AnyDecorator], example: Example) -> AnyDecorator:
-    return kind(settings_of(kind.settings_class(), example.settings))
+            assert constructed(kind_of_decorator, example).drop_reason
 
 
 def _write_once(event: Event) -> Event:

@@ -10,9 +10,9 @@ from types import FrameType
 
 from ingest.api import Event, EventError, NotMergeableError, Processor
 from ingest.plugins.loader import class_at
-from ingest.testing.events import event_before, fields_of, files_of, random_events, settings_of
+from ingest.testing.events import event_before, fields_of, files_of, random_events
 from ingest.testing.merges import AnyProcessor, merge_uses
-from ingest.testing.splits import AnyDecorator, outcomes_of_split
+from ingest.testing.splits import AnyDecorator, constructed, outcomes_of_split
 
 # names of builtin functions; Python code calls one of them in the end
 CLOCKS_AND_RANDOMNESS = {
@@ -74,7 +74,7 @@ def uses(kind: type[AnyDecorator | AnyProcessor]) -> Iterator[Callable[[], objec
         return
     with files_of(kind.examples):
         for example in kind.examples:
-            decorator = kind(settings_of(kind.settings_class(), example.settings))
+            decorator = constructed(kind, example)
             for event in (event_before(example), *random_events()):
                 yield lambda decorator=decorator, event=event: decorated(decorator, event.copy())  # type: ignore[misc]
 

@@ -3,9 +3,19 @@
 from collections.abc import Iterable
 from typing import Any
 
-from ingest.api import Buffered, Decorator, Event, EventError, FanOut
+from ingest.api import Buffered, Decorator, Event, EventError, Example, FanOut, Settings
+from ingest.api.schemas import GivenSchemas
+from ingest.testing.events import settings_of
 
 AnyDecorator = Decorator[Any] | FanOut[Any]
+
+
+def constructed(kind: type[AnyDecorator], example: Example, settings: Settings | None = None) -> AnyDecorator:
+    """A decorator with the schemas of an example, and its options unless some are given."""
+    decorator = kind(settings_of(kind.settings_class(), example.settings) if settings is None else settings)
+    if decorator.settings.uses_registry:
+        decorator.use_schemas(GivenSchemas(example.schemas))
+    return decorator
 
 
 def outcomes_of_split(decorator: AnyDecorator, events: Iterable[Event]) -> list[list[Event] | EventError]:

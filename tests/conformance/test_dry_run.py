@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import chdir
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +40,8 @@ def in_memory(folder: Path, name: str) -> Configuration:
         for family in table["families"].values():
             family.pop("ttl", None)  # events have old times
     (folder / "pipeline.yaml").write_text(json.dumps(content))
-    return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
+    with chdir(EXAMPLES / name):  # the file may name others in its folder
+        return load(folder / "pipeline.yaml", env={}, lookup=Catalog())
 
 
 def mergings_of(configuration: Configuration) -> dict[str, Merging]:

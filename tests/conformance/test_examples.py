@@ -66,6 +66,7 @@ def test_example_has_all_files(folder: Path) -> None:
         ("metrics", {"kept": 2, "failed": 1}),
         ("counters", {"kept": 1, "dropped": 1, "failed": 1}),
         ("weather", {"kept": 2, "failed": 1}),
+        ("schema-registry", {"kept": 2, "failed": 1}),
     ],
 )
 def test_sample_events_show_every_outcome(ingest: Callable[..., str], example: str, outcomes: dict[str, int]) -> None:

@@ -10,11 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import FamilySpec
+from ingest.api.schemas import SchemaType
 from ingest.durable.lease import Grant
 from ingest.durable.record import Record, UnreadableRecordError
 from ingest.formats.cell_types import CellType
 from ingest.formats.column_types import ColumnTypes
 from ingest.kafka.large_batches import LargeBatch
+from ingest.registry.cache import CachedSchema
 from ingest.service.kafka.positions import ResetNote
 from ingest.service.kafka.query_guard import _Findings
 from ingest.service.replay.plan import BatchKind, ReplayBatch
@@ -83,6 +85,7 @@ EXAMPLES: list[Record] = [
     FormerOwners({"p": COMMITTED}),
     COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),
+    CachedSchema("https://r", 7, SchemaType.AVRO, b'"int"', (b"\xff",)),
 ]
 each_record = pytest.mark.parametrize("record", EXAMPLES, ids=lambda each: type(each).__name__)
 

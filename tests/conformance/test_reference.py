@@ -18,6 +18,7 @@ COMPONENTS = [(component_type, name) for component_type in COMPONENT_TYPES for n
 FILE = """\
 version: 1
 secrets: {{exec: [echo]}}
+registry: {{url: "http://localhost:8081"}}
 stores:
   kept:
     {stores}

@@ -13,6 +13,7 @@ from ingest.pipeline.splits import first_places, ranked
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
 from ingest.receipt import Counts, Receipt
+from ingest.service.schemas import schema_committers
 from sinks.memory import MemoryStore
 from sinks.table_records import ensure_declared
 from sinks.writing.apply_staged import apply_staged
@@ -62,7 +63,10 @@ class WithoutSpark:
             ensure_declared(self.store, spec)
         driver = DriverStore(self.store)
         families = FamilyRegistry(driver, declared, {None: 20}, {})
-        self._committers = {name: StoreCommitter(driver, families, incoming, declared=declared)}
+        self._committers = {
+            **schema_committers(configuration, plan),
+            name: StoreCommitter(driver, families, incoming, declared=declared),
+        }
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:
         """Run one micro-batch until it is durable; returns its counts and dead letters."""

@@ -55,7 +55,7 @@ def examinations(configuration: "Configuration", catalog: "Catalog") -> Iterator
                 yield from _source(configuration.pipelines[connection.name], connection, clusters)
             case Kind.DEAD_LETTERS:
                 yield from _dead_letters(configuration.pipelines[connection.name], connection, clusters)
-            case Kind.SINK:
+            case Kind.SINK | Kind.REGISTRY:
                 yield _connected(connection)
 
 

@@ -22,6 +22,7 @@ from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.plan import ReplayBatch
+from ingest.service.schemas import schema_committers
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.reading import read_kafka_ranges
@@ -70,7 +71,7 @@ class RerunRunner:
         self._on_blocked = place.on_blocked
         self._source = kafka_source_of(pipeline)
         plan = rerun_plan(configuration, place.catalog, sink, value, rerun.version_id)
-        committers = sink_committers(plan, check_owner)
+        committers = schema_committers(configuration, plan) | sink_committers(plan, check_owner)
         for committer in committers.values():
             committer.recover()
             opened.callback(committer.close)

@@ -31,6 +31,7 @@ service:
   http: {listen: "0.0.0.0:9465", insecure: true}
   log: {level: debug, format: console}
   stop_timeout: 45s
+registry: {url: "https://registry:8081/", insecure: false}
 dump: {root: ./dumps, tables: [mytable], at: "02:30", keep: 3d, format: zstd, max_rate: 1000}
 spark:
   master: local[3,4]
@@ -66,6 +67,7 @@ pipelines:
         options: {fetch.max.bytes: 1000}
     decorators:
       - chain: outer
+      - avro: {header: confluent}
       - value: {attribute: "2hb_", value: "%{key}", label: key, when: "%{key} != ''", on_error: drop}
     sinks:
       - attr2hbase:
@@ -202,9 +204,10 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
     assert [(each.kind, each.chain) for each in pipeline.decorators] == [
         ("value", ("outer", "inner")),
         ("value", ("outer",)),
+        ("avro", ()),
         ("value", ()),
     ]
-    assert pipeline.decorators[2].settings.on_error is OnError.DROP
+    assert pipeline.decorators[3].settings.on_error is OnError.DROP
     assert (pipeline.on_error, pipeline.timezone, pipeline.existing) == (OnError.STOP, "Europe/Berlin", "error")
     assert (pipeline.trigger_every_s, pipeline.error_budget.share, pipeline.error_budget.window) == (2.0, 0.01, 3600.0)
     assert pipeline.max_rate == 700
@@ -216,7 +219,7 @@ def test_every_option_of_a_pipeline_is_read(tmp_path):
 
 def test_test_case_keeps_its_events_as_written(tmp_path):
     (case,) = everything(tmp_path).tests
-    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 75)
+    assert (case.name, case.pipeline, case.location.line) == ("one", "ticks", 77)
     assert case.given[0]["attributes"] == {"a": {"b64": "/w=="}}
     assert case.given[1] == {
         "record": {
@@ -225,7 +228,7 @@ def test_test_case_keeps_its_events_as_written(tmp_path):
         }
     }  # fmt: skip
     assert case.expect.puts[0].cells == {"cf:q": "v"}
-    assert case.locations[("expect", "kept")].line == 81
+    assert case.locations[("expect", "kept")].line == 83
 
 
 def test_configuration_can_be_pickled(tmp_path):

@@ -80,7 +80,7 @@ def test_answer_that_is_not_http_is_an_error(answer):
 
 def test_page_that_is_cut_is_an_error():
     answer = b"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nx"
-    with answering(answer) as url, pytest.raises(NotFoundError, match="closed the connection 9 bytes before the end"):
+    with answering(answer) as url, pytest.raises(NotFoundError, match="connection was closed 9 bytes before the end"):
         fetched(url)
 
 

@@ -1,0 +1,54 @@
+"""The header of values that a registry's serializers write."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ingest.formats.confluent import HEADER_BYTES, message_indexes_of, schema_id_of
+from tests.support.registry import with_id
+
+
+def varint(number: int) -> bytes:
+    """A zigzag varint."""
+    rest = number << 1 if number >= 0 else (-number << 1) - 1
+    digits = []
+    while True:
+        digits.append(rest & 0x7F | (0x80 if rest > 0x7F else 0))
+        rest >>= 7
+        if not rest:
+            return bytes(digits)
+
+
+@given(st.integers(0, 2**32 - 1), st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=100), st.binary())
+def test_header_is_read_as_it_was_written(schema_id, indexes, message):
+    header = with_id(schema_id, varint(len(indexes)) + b"".join(map(varint, indexes)))
+    assert schema_id_of(header + message) == schema_id
+    assert message_indexes_of(header + message) == (tuple(indexes), len(header))
+
+
+def test_no_indexes_are_the_first_message():
+    assert message_indexes_of(with_id(7, b"\0abc")) == ((0,), HEADER_BYTES + 1)
+
+
+@given(st.binary(max_size=12))
+def test_any_bytes_have_a_header_or_are_refused(value):
+    try:
+        schema_id_of(value)
+        indexes, at = message_indexes_of(value)
+    except ValueError:
+        return
+    assert value[0] == 0
+    assert HEADER_BYTES < at <= len(value)
+    assert 0 < len(indexes) <= 100
+
+
+@pytest.mark.parametrize("value", [b"", b"\0\0\0\0", b"\1\0\0\0\7", b"{}   "])
+def test_value_without_an_id(value):
+    with pytest.raises(ValueError, match="does not begin with a zero byte and a schema ID"):
+        schema_id_of(value)
+
+
+@pytest.mark.parametrize("indexes", [b"", b"\x80", b"\x01", varint(101) + b"\0" * 101, b"\x02", b"\xff" * 6])
+def test_value_without_indexes(indexes):
+    with pytest.raises(ValueError, match="message indexes"):
+        message_indexes_of(with_id(7, indexes))
