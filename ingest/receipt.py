@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import astuple, dataclass, field, fields
 from enum import StrEnum
 
 import msgpack
@@ -19,6 +19,53 @@ class TaskStatus(StrEnum):
     STOP = "stop"
 
 
+class ComponentType(StrEnum):
+    """What a component of a pipeline is, in the order of the way of an event."""
+
+    SOURCE = "source"
+    """The decoder of its records; there is one, of the same name."""
+    DECORATOR = "decorator"
+    SINK = "sink"
+
+
+ComponentKey = tuple[ComponentType, str]
+"""A component of a pipeline: its type and its name."""
+SOURCE: ComponentKey = (ComponentType.SOURCE, "source")
+
+
+@dataclass(slots=True)
+class Figures:
+    """
+    What a component of a pipeline did with events; received = sent + dropped + failed, but for a fan-out.
+
+    Events that its condition (`when`) excludes count as sent by a decorator; a sink does not receive them.
+
+    Attributes:
+        received: events that reached it; records, for the source.
+        sent: events that it passed on or stored; a fan-out makes several of one, or none.
+        dropped: events that it dropped on purpose.
+        failed: events that failed in it, whatever the failure action.
+        sampled: calls that were timed.
+        sampled_ns: their time, in nanoseconds.
+    """
+
+    received: int = 0
+    sent: int = 0
+    dropped: int = 0
+    failed: int = 0
+    sampled: int = field(default=0, compare=False)
+    sampled_ns: int = field(default=0, compare=False)
+
+    def add(self, other: "Figures") -> None:
+        """Add the figures of another task."""
+        self.received += other.received
+        self.sent += other.sent
+        self.dropped += other.dropped
+        self.failed += other.failed
+        self.sampled += other.sampled
+        self.sampled_ns += other.sampled_ns
+
+
 @dataclass(slots=True)
 class Counts(WriteCounts):
     """
@@ -32,6 +79,8 @@ class Counts(WriteCounts):
         dead_lettered_by: error code and component -> number of events that became dead letters.
         by_place: number of failed records whose dead letters have places in place of their bytes, since those of all
             were too large; a record that failed in several sinks may count once for each.
+        components: figures of each component in the order of the pipeline; empty for a task that does not run all of
+            them, as in a replay.
     """
 
     records: int = 0
@@ -43,6 +92,7 @@ class Counts(WriteCounts):
     dead_lettered_by: Counter[tuple[str, str]] = field(default_factory=Counter)
     dead_letter_bytes: int = 0
     by_place: int = 0
+    components: dict[ComponentKey, Figures] = field(default_factory=dict)
 
     @property
     def has_stored(self) -> bool:
@@ -69,6 +119,8 @@ class Counts(WriteCounts):
         self.dead_lettered_by.update(other.dead_lettered_by)
         self.dead_letter_bytes += other.dead_letter_bytes
         self.by_place += other.by_place
+        for component, figures in other.components.items():
+            self.components.setdefault(component, Figures()).add(figures)
 
 
 @dataclass(slots=True)
@@ -105,7 +157,11 @@ class Receipt:
             "message": self.message,
             "exit_code": self.exit_code,
             "counts": {each.name: getattr(self.counts, each.name) for each in fields(Counts)}
-            | {"dead_lettered_by": _flat(self.counts.dead_lettered_by), "counted": _flat(self.counts.counted)},
+            | {
+                "dead_lettered_by": _flat(self.counts.dead_lettered_by),
+                "counted": _flat(self.counts.counted),
+                "components": [(*key, *astuple(figures)) for key, figures in self.counts.components.items()],
+            },
             "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
             "probe": self.probe,
         }
@@ -127,6 +183,9 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
         for name in ("dead_lettered_by", "counted"):
             counts[name] = Counter({(first, second): number for first, second, number in counts[name]})
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
+        counts["components"] = {
+            (ComponentType(kind), name): Figures(*figures) for kind, name, *figures in counts["components"]
+        }
         probe = content["probe"]
         receipts.append(
             Receipt(

@@ -13,6 +13,7 @@ from ingest.cli import completion
 from ingest.cli.command import FileArgument, FileOption
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.cli.shown_components import COLUMNS, component_rows
 from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ def status(
         str | None,
         typer.Option("--pipeline", metavar="NAME", help="Only this pipeline.", autocompletion=completion.pipelines),
     ] = None,
+    components: Annotated[
+        bool,
+        typer.Option(
+            "--components",
+            help="Also show the decorators and sinks: events since the service started, and of the last minute the "
+            "rates, the mean time of a call in microseconds, and its part of the time of all.",
+        ),
+    ] = False,
 ) -> None:
     """
     Show the state, rates and lag of the pipelines of a running service, and the jobs that wait or run.
@@ -49,6 +58,8 @@ def status(
     The file may have errors outside of `state_dir` and `service`, as after a wrong edit.
 
     Example: attr2hbase status
+
+    Example: attr2hbase status --components
     """
     from ingest.api import ConfigError, NotFoundError
     from ingest.cli.loading import pipeline_of
@@ -85,6 +96,8 @@ def status(
             hint=f"apply the file with '{command_line(file, 'reload')}'",
         )
     _show(out, found)
+    if components:
+        _show_components(out, found)
     if not out.is_json:
         _show_jobs(out, client.jobs() if wanted is None else found[0]["jobs"])
 
@@ -315,6 +328,14 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
             out.note(f"{each['name']}: {text}", "yellow")
+
+
+def _show_components(out: Output, found: Sequence[dict[str, Any]]) -> None:
+    """A table for each pipeline; JSON has them in any case."""
+    for each in found:
+        out.line()
+        out.line(each["name"], "bold")
+        out.table(COLUMNS, component_rows(each["components"]))
 
 
 def _show_jobs(out: Output, jobs: Sequence[dict[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ingest.api import TopicPartition
 from ingest.observe.history import History
-from ingest.receipt import Counts
+from ingest.receipt import ComponentKey, Counts, Figures
 
 RATE_S = 60.0
 """Length of the window of the rates."""
@@ -27,7 +27,9 @@ class _Pipeline:
     totals: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
     batch: dict[str, Any] | None = None
-    newest: deque[tuple[float, int, int]] = field(default_factory=deque)
+    newest: deque[tuple[float, Counts]] = field(default_factory=deque)
+    components: dict[ComponentKey, Figures] = field(default_factory=dict)
+    kinds: Mapping[ComponentKey, str] | None = None
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[TopicPartition, int] = field(default_factory=dict)
     lag: int = 0
@@ -84,8 +86,11 @@ class Activity:
                 "seconds": round(seconds, 3),
                 "at_ms": round(self._wall_s() * 1000),
             }
-            found.newest.append((now, counts.read, counts.stored))
             found.history.batch(now, counts.read, seconds)
+            for component, figures in counts.components.items():
+                found.components.setdefault(component, Figures()).add(figures)
+            recent = Counts(read=counts.read, stored=counts.stored, components=counts.components)
+            found.newest.append((now, recent))
             self._forget(found, now)
 
     def failed(self, pipeline: str, code: str, message: str) -> None:
@@ -113,6 +118,19 @@ class Activity:
             found.lags.clear()
             found.lag = 0
             found.history.lag(self._clock(), None)
+
+    def built(self, pipeline: str, kinds: Mapping[ComponentKey, str]) -> None:
+        """
+        A pipeline is built with these components.
+
+        Args:
+            pipeline: its name.
+            kinds: component -> its kind, in the order of the pipeline; figures of others are forgotten.
+        """
+        with self._lock:
+            found = self._of(pipeline)
+            found.kinds = dict(kinds)
+            found.components = {each: figures for each, figures in found.components.items() if each in kinds}
 
     def limited(self, pipeline: str, max_rate: int | None) -> None:
         """A pipeline is built with this maximum rate, records per second; None without a limit."""
@@ -162,6 +180,9 @@ class Activity:
             found = self._of(pipeline)
             self._forget(found, now)
             seconds = min(RATE_S, max(1.0, now - found.since))
+            recent = Counts()
+            for _, counts in found.newest:
+                recent.add(counts)
             lags = [
                 {"topic": topic, "partition": partition, "records": records}
                 for (topic, partition), records in sorted(found.lags.items())
@@ -171,9 +192,10 @@ class Activity:
                     name: found.totals[name] for name in ("batches", "read", "stored", "dropped", "dead_lettered")
                 },
                 "rates": {
-                    "read_per_s": round(sum(read for _, read, _ in found.newest) / seconds, 1),
-                    "stored_per_s": round(sum(stored for _, _, stored in found.newest) / seconds, 1),
+                    "read_per_s": round(recent.read / seconds, 1),
+                    "stored_per_s": round(recent.stored / seconds, 1),
                 },
+                "components": _components(found, recent.components, seconds, self._mask),
                 "max_rate": found.max_rate,
                 "throttle": {
                     "ratio": round(found.throttle(), 3),
@@ -198,6 +220,37 @@ class Activity:
     def _forget(found: _Pipeline, now: float) -> None:
         while found.newest and found.newest[0][0] < now - RATE_S:
             found.newest.popleft()
+
+
+def _components(
+    found: _Pipeline, recent: Mapping[ComponentKey, Figures], seconds: float, mask: Callable[[str], str]
+) -> list[dict[str, Any]]:
+    """
+    The figures of all components, in the order of the pipeline.
+
+    `microseconds` is the mean time of a call in the window, and `time_share` the fraction of the time of all components
+    that a component has used; None if no call was sampled.
+    """
+    kinds = found.kinds if found.kinds is not None else dict.fromkeys(found.components, "")
+    means_ns = {each: recent[each].sampled_ns / recent[each].sampled for each in recent if recent[each].sampled}
+    used_ns = {each: mean_ns * recent[each].received for each, mean_ns in means_ns.items()}
+    total_ns = sum(used_ns.values())
+    shown = []
+    for component, kind in kinds.items():
+        totals, lately = found.components.get(component, Figures()), recent.get(component, Figures())
+        outcomes = ("received", "sent", "dropped", "failed")
+        shown.append(
+            {
+                "type": component[0].value,
+                "name": mask(component[1]),
+                "kind": kind,
+                **{each: getattr(totals, each) for each in outcomes},
+                "rates": {f"{each}_per_s": round(getattr(lately, each) / seconds, 1) for each in outcomes},
+                "microseconds": round(means_ns[component] / 1_000, 2) if component in means_ns else None,
+                "time_share": round(used_ns[component] / total_ns, 3) if total_ns and component in used_ns else None,
+            }
+        )
+    return shown
 
 
 def _retention(used: Mapping[TopicPartition, tuple[float, float | None]] | None) -> dict[str, Any] | None:

@@ -5,7 +5,8 @@ from ingest.observe.metric import Kind, Metric, Scope, labels_of
 _FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
 _WAIT_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _BATCH_BUCKETS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 900.0)
-
+_COMPONENT = ("type", "component")
+"""Labels of a figure of a component: `source`, `decorator` or `sink`, and its label or name."""
 
 METRICS = (
     Metric(
@@ -33,6 +34,49 @@ METRICS = (
         "events",
         "Events of acknowledged batches that became dead letters, by error code and by the component that failed.",
         ("error", "component"),
+    ),
+    Metric(
+        "attr2hbase_component_received_events_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches that reached a component: records for the `source`, and for a sink those that "
+        "meet its condition.",
+        _COMPONENT,
+    ),
+    Metric(
+        "attr2hbase_component_sent_events_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches that a component passed on or stored; a fan-out makes several of one.",
+        _COMPONENT,
+    ),
+    Metric(
+        "attr2hbase_component_dropped_events_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches that a component dropped on purpose.",
+        _COMPONENT,
+    ),
+    Metric(
+        "attr2hbase_component_failed_events_total",
+        Kind.COUNTER,
+        "events",
+        "Events of acknowledged batches that failed in a component, whatever its failure action.",
+        _COMPONENT,
+    ),
+    Metric(
+        "attr2hbase_component_sampled_seconds_total",
+        Kind.COUNTER,
+        "seconds",
+        "Time of the sampled calls of a component, in acknowledged batches: those for each 64th record.",
+        _COMPONENT,
+    ),
+    Metric(
+        "attr2hbase_component_sampled_calls_total",
+        Kind.COUNTER,
+        "calls",
+        "Sampled calls of a component; the sampled seconds divided by them are the mean time of a call.",
+        _COMPONENT,
     ),
     Metric(
         "attr2hbase_rows_sent_total",

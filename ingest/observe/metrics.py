@@ -15,7 +15,7 @@ from ingest.observe.metric import Kind, Metric, Scope, labels_of
 from ingest.observe.metric_table import METRICS
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
 from ingest.observe.results import ArchiveSize, Compacted, Dumped, GroupLag, Swept
-from ingest.receipt import Counts
+from ingest.receipt import ComponentKey, Counts, Figures
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
@@ -153,6 +153,7 @@ class Metrics:
                 "attr2hbase_events_dropped_total", pipeline, (((why,), n) for why, n in counts.dropped.items())
             )
             self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered_by.items())
+            self._add_components(pipeline, counts.components)
             for each in ("cells", "joined_puts", "bytes", "write_calls", "retries"):
                 self._add(f"attr2hbase_{each}_total", pipeline, getattr(counts, each))
             flushes = self._histograms["attr2hbase_flush_seconds"].labels(pipeline)
@@ -378,6 +379,16 @@ class Metrics:
     def _add_counted(self, counted: Counter[tuple[str, str]]) -> None:
         for (name, table), amount in counted.items():
             self._add(f"attr2hbase_{name}_total", table, amount)
+
+    def _add_components(self, pipeline: str, components: Mapping[ComponentKey, Figures]) -> None:
+        for (kind, name), figures in components.items():
+            labels = (pipeline, kind.value, self._hide(name))
+            for outcome in ("received", "sent", "dropped", "failed"):
+                amount = getattr(figures, outcome)
+                self._counters[f"attr2hbase_component_{outcome}_events_total"].labels(*labels).inc(amount)
+            self._counters["attr2hbase_component_sampled_calls_total"].labels(*labels).inc(figures.sampled)
+            seconds = figures.sampled_ns / 1e9
+            self._counters["attr2hbase_component_sampled_seconds_total"].labels(*labels).inc(seconds)
 
     def _add_tally(self, name: str, pipeline: str, tally: Iterable[tuple[tuple[str, ...], int]]) -> None:
         for values, amount in tally:

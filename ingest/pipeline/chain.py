@@ -1,7 +1,9 @@
 """A pipeline's decorators as one call: event -> outcomes."""
 
+from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
-from typing import NamedTuple
+from copy import copy
+from typing import Any, NamedTuple
 
 from ingest.api import Buffered, Decorator, Event, EventError, FanOut, IngestError, Origin
 from ingest.api.event import MAX_EVENTS_OF_A_RECORD, MAX_FAN_OUT
@@ -65,6 +67,9 @@ class Chain:
         decorators: in the order they apply.
         watcher: for `explain`; makes the chain slower.
         max_event_bytes: of the source.
+
+    Attributes:
+        made: name of each fan-out -> events that came out of it; the caller clears it.
     """
 
     def __init__(
@@ -80,9 +85,9 @@ class Chain:
             (bound, None if watcher is not None or isinstance(bound.decorator, FanOut) else _call(bound))
             for bound in decorators
         )
-        self._calls = tuple(
-            _weighed(call) if bound.decorator.inflates else call for bound, call in self._stages if call is not None
-        )
+        self._calls = _calls_of(self._stages)
+        self._applying: Callable[..., list[Event] | Buffered] = self._apply
+        self.made: Counter[str] = Counter()
         self._in_stages = len(self._calls) < len(self._stages)
         self._max_held_bytes = max_grown(max_event_bytes)
         self._buffered: dict[int, dict[int, _BufferedEvent]] = {
@@ -97,6 +102,27 @@ class Chain:
             return (*self._calls, _call_guarded)
         conditions = (bound.condition.holds for bound in self._decorators if bound.condition is not None)
         return (_call_guarded, self._apply, _returned, *conditions)
+
+    @property
+    def names(self) -> Sequence[tuple[str, bool]]:
+        """The names of the decorators in their order, and whether each makes events (a fan-out)."""
+        return [(bound.name, isinstance(bound.decorator, FanOut)) for bound in self._decorators]
+
+    def with_calls(self, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> "Chain":
+        """
+        A chain that shares the decorators, the buffered events and `made`, and calls the decorators through others.
+
+        Only its `run` may be called; splits are those of this chain.
+
+        Args:
+            around: from the name of a decorator and a call of it to the call that is made in its place.
+        """
+        other = copy(self)
+        stages = tuple((bound, None if call is None else around(bound.name, call)) for bound, call in self._stages)
+        applied = {bound.name: around(bound.name, self._apply) for bound, call in stages if call is None}
+        other._stages, other._calls = stages, _calls_of(stages)  # noqa: SLF001 - of this class
+        other._applying = lambda bound, *arguments, **options: applied[bound.name](bound, *arguments, **options)  # noqa: SLF001 - as above
+        return other
 
     def split_start(self) -> None:
         """
@@ -164,6 +190,7 @@ class Chain:
                 for event, origin, _ in buffered.values():
                     yield event, (failed(error, bound, event, origin),)
             else:
+                self.made[bound.name] += len(returned)
                 for event in returned:
                     yield event, self._run_rest(index, buffered.pop(id(event)))
                 for event, _, _ in buffered.values():
@@ -205,7 +232,7 @@ class Chain:
                         after.append(current)
                         continue
                     buffered = self._buffered.get(index, {})
-                    made = self._apply(bound, current, buffered, growth, is_fanned_out=is_fanned_out)
+                    made = self._applying(bound, current, buffered, growth, is_fanned_out=is_fanned_out)
                     if isinstance(made, Buffered):
                         outcomes += self._buffer(index, _BufferedEvent(current, origin, is_fanned_out), made)
                         made = []
@@ -221,9 +248,16 @@ class Chain:
                 if self._watcher is not None and before is not None:
                     self._watcher(bound, before, made)
             live = after
-            is_fanned_out = is_fanned_out or isinstance(bound.decorator, FanOut)
+            is_fanned_out = self._count_made(bound, after) or is_fanned_out
         outcomes.extend(live)
         return outcomes
+
+    def _count_made(self, bound: BoundDecorator, events: Sequence[Event]) -> bool:
+        """Count the events that came out of a decorator, if it is a fan-out; returns whether it is."""
+        if isinstance(bound.decorator, FanOut):
+            self.made[bound.name] += len(events)
+            return True
+        return False
 
     def _buffer(self, index: int, entry: _BufferedEvent, result: Buffered) -> Sequence[Outcome]:
         bound, buffered = self._decorators[index], self._buffered[index]
@@ -267,6 +301,13 @@ class Chain:
         for number, each in enumerate(made, base):
             each.origin = origin._replace(fan_out=number)
         return made
+
+
+def _calls_of(
+    stages: Sequence[tuple[BoundDecorator, Callable[[Event], bool] | None]],
+) -> tuple[Callable[[Event], object], ...]:
+    """The calls of a chain that is one loop."""
+    return tuple(_weighed(call) if bound.decorator.inflates else call for bound, call in stages if call is not None)
 
 
 def _needs_splits(bound: BoundDecorator) -> bool:

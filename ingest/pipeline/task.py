@@ -39,11 +39,12 @@ from ingest.pipeline.failures import (
     ended,
     lost_positions,
 )
+from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited
-from ingest.receipt import Receipt, TaskStatus
+from ingest.receipt import SOURCE, ComponentType, Receipt, TaskStatus
 
 _SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
 
@@ -121,6 +122,10 @@ class Task:
         self._decode = decode
         self._chain = chain
         self._run_chain = failpoint.after("mid_decorate", chain.run)
+        self._figures = TaskFigures(chain, bindings)
+        self._run_timed_chain = failpoint.after("mid_decorate", self._figures.chain.run)
+        self._until_sample = FIRST_SAMPLE
+        self._timed_decoded = self._figures.timed(SOURCE, self._decoded)
         self._after_last_send = failpoint.point("after_last_send")
         self._bindings = self._selected = tuple(bindings)
         self._tables = tables
@@ -148,6 +153,7 @@ class Task:
         self._dead_letters.start(spec.max_dead_letter_bytes)
         self._spec = spec
         self._selected = self._bindings
+        self._figures.start()
         self._buffered.clear()
         self._lacks_something = False
         attempt = spec.batch.attempt
@@ -182,6 +188,8 @@ class Task:
             receipt.dead_letters = self._dead_letters.lines()
             receipt.counts.dead_letter_bytes = self._dead_letters.size
             receipt.counts.by_place = self._dead_letters.by_place
+            if not spec.sinks_by_record:
+                receipt.counts.components = self._figures.of(receipt.counts.records)
         return receipt
 
     def close(self) -> None:
@@ -205,7 +213,7 @@ class Task:
                 self._run_split(rank, split)
 
     def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
-        counts = self._receipt.counts
+        counts, until_sample = self._receipt.counts, self._until_sample
         self._chain.split_start()
         if rank is not None:
             for destination in self._destinations.values():
@@ -215,12 +223,16 @@ class Task:
             for record in remaining:
                 counts.records += 1
                 self._number = counts.records
-                event = self._decoded(record)
-                if event is not None:
+                until_sample -= 1
+                if not until_sample:
+                    until_sample = SAMPLE
+                    self._run_timed(record)
+                elif (event := self._decoded(record)) is not None:
                     self._settle(record, self._run_chain(event))
                 if self._spec.split_per_record and self._chain.has_splits:
                     self._end_of_chain()
                     self._chain.split_start()
+            self._until_sample = until_sample
             self._end_of_chain()
         except RunAgainError:
             self._lacks_something = True
@@ -242,6 +254,18 @@ class Task:
                 if isinstance(event, Event):
                     self._chain.run(event)
 
+    def _run_timed(self, record: Record) -> None:
+        """Run a record whose time in each component is measured."""
+        event = self._timed_decoded(record)
+        if event is None:
+            return
+        outcomes = self._run_timed_chain(event)
+        selected = self._selected
+        if not self._spec.sinks_by_record:
+            self._selected = self._figures.bindings
+        self._settle(record, outcomes)
+        self._selected = selected
+
     def _decoded(self, record: Record) -> Event | None:
         """The event of a record; None if it has failed or is dropped."""
         try:
@@ -259,6 +283,7 @@ class Task:
         counts = self._receipt.counts
         counts.read += 1
         counts.dropped[event] += 1
+        self._figures.undecoded += 1
         if self._observer is not None:
             self._observer.undecoded(record, event)
         return None
@@ -307,6 +332,7 @@ class Task:
                 case Dropped():
                     counts.read += 1
                     counts.dropped[outcome.reason] += 1
+                    self._figures.dropped[outcome.component] += 1
                     if self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
                 case StillBuffered(event):
@@ -331,6 +357,7 @@ class Task:
         for binding in self._selected:
             try:
                 if binding.condition is not None and not binding.condition.holds(event):
+                    self._figures.excluded[binding.name] += 1
                     continue
                 reason = binding.write(event)
             except EventError as error:
@@ -350,6 +377,7 @@ class Task:
                     stored = True
                 else:
                     skipped = reason
+                    self._figures.refused[binding.name] += 1
         if self._observer is not None:
             names = [(binding.name, error) for error, binding in failures]
             self._observer.written(record, event, names, None if stored or failures else skipped)
@@ -384,6 +412,8 @@ class Task:
             ) from error
         self._report_bug(component, error)
         self._time_limit.check(component)
+        kind = ComponentType.SINK if failure.sinks else ComponentType.DECORATOR if failure.event is not None else None
+        self._figures.failed[SOURCE if kind is None else (kind, component)] += 1
         match failure.on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"

@@ -12,6 +12,7 @@ from ingest.config.model import Component
 from ingest.masks import Masks
 from ingest.plan.features import of_feature
 from ingest.plugins.loader import PluginFile
+from ingest.receipt import ComponentKey, ComponentType
 from ingest.registry.options import RegistryOptions
 from sinks.blobs.large_values import DeadLetterPlace
 from sinks.mapping.mapper import MapperSettings
@@ -68,6 +69,12 @@ class Plan:
     def uses_registry(self) -> bool:
         """Whether a decorator reads values with schemas of the registry."""
         return any(decorator.settings.uses_registry for decorator in self.decorators)
+
+    @property
+    def kinds(self) -> dict[ComponentKey, str]:
+        """The decorators and sinks in their order -> kind of each."""
+        by_type = {ComponentType.DECORATOR: self.decorators, ComponentType.SINK: self.sinks}
+        return {(kind, each.name): each.kind for kind, components in by_type.items() for each in components}
 
     @property
     def tables_of_sinks(self) -> dict[str, str]:

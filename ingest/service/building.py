@@ -11,6 +11,7 @@ from ingest.observe.health import State
 from ingest.observe.logs import logger, traceback_of
 from ingest.pipeline.rate_limiter import records_per_batch
 from ingest.plan.plan import Plan
+from ingest.receipt import SOURCE
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.kafka.batches import batch_recorder
@@ -51,6 +52,7 @@ def build_pipeline(
     recovery = failpoint.point("recovery")
     shared.health.change(plan.pipeline, State.STARTING)
     shared.activity.limited(plan.pipeline, pipeline.max_rate)
+    shared.activity.built(plan.pipeline, {SOURCE: pipeline.source.kind, **plan.kinds})
     with ExitStack() as locked, ExitStack() as opened, ExitStack() as until_built:
         if checkpoint is None:
             checkpoint = checkpoint_of(shared, pipeline)

@@ -17,6 +17,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
+from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.dumps.dump import Dump
 from ingest.service.dumps.options import DumpRunOptions
@@ -121,6 +122,20 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     name = name_of(ingest)
     activity.throttled(name, lambda: 0.25)
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
+
+
+def test_status_shows_the_figures_of_components(activity: Activity, ingest: Callable[..., Any]) -> None:
+    name = name_of(ingest)
+    parse = (ComponentType.DECORATOR, "parse")
+    activity.built(name, {SOURCE: "files", parse: "regex"})
+    figures = {SOURCE: Figures(1_200, 1_200, 0, 0, 1, 1_000), parse: Figures(1_200, 800, 100, 300, 1, 3_000)}
+    activity.durable(name, 0, 0, Counts(components=figures), 1.0)
+    assert "regex (parse)" not in ingest("status", "pipeline.yaml").out
+    lines = ingest("status", "pipeline.yaml", "--components").out.splitlines()
+    assert lines[-5] == name
+    assert (lines[-4].split()[0], max(map(len, lines)) <= 80) == ("component", True)
+    assert lines[-1].split()[:5] == ["regex", "(parse)", "1,200", "100", "300"]
+    assert lines[-1].split()[-2:] == ["3.0", "75%"]
 
 
 def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:

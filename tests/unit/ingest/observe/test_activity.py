@@ -4,7 +4,7 @@ from collections import Counter
 
 from ingest.api import BusyWait
 from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
-from ingest.receipt import Counts
+from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 
 
 class Times:
@@ -117,3 +117,43 @@ def test_lag_is_summed_over_partitions():
         "records": 5,
         "partitions": [{"topic": "t", "partition": 0, "records": 2}, {"topic": "t", "partition": 1, "records": 3}],
     }
+
+
+PARSE: ComponentKey = (ComponentType.DECORATOR, "parse")
+SINK: ComponentKey = (ComponentType.SINK, "attr2hbase")
+
+
+def test_components_have_totals_and_the_rates_of_the_last_minute():
+    times = Times()
+    activity = Activity(clock=times, mask=lambda text: text.replace("parse", "***"))
+    activity.built("p", {SOURCE: "kafka", PARSE: "regex", SINK: "attr2hbase"})
+    assert [each["received"] for each in activity.of("p")["components"]] == [0, 0, 0]
+    activity.durable("p", 0, 0, Counts(components={PARSE: Figures(60, 60)}), 1.0)
+    times.now += RATE_S + 1
+    figures = {SOURCE: Figures(120, 120, 0, 0, 2, 2_000), PARSE: Figures(120, 90, 6, 24, 2, 6_000)}
+    activity.durable("p", 1, 0, Counts(components=figures), 1.0)
+    source, parse, sink = activity.of("p")["components"]
+    assert parse == {
+        "type": "decorator",
+        "name": "***",
+        "kind": "regex",
+        "received": 180,
+        "sent": 150,
+        "dropped": 6,
+        "failed": 24,
+        "rates": {"received_per_s": 2.0, "sent_per_s": 1.5, "dropped_per_s": 0.1, "failed_per_s": 0.4},
+        "microseconds": 3.0,
+        "time_share": 0.75,
+    }
+    assert (source["name"], source["kind"], source["time_share"]) == ("source", "kafka", 0.25)
+    assert (sink["microseconds"], sink["time_share"]) == (None, None)
+
+
+def test_components_that_a_reload_has_removed_are_not_shown():
+    activity = Activity()
+    activity.durable("p", 0, 0, Counts(components={SOURCE: Figures(1, 1), PARSE: Figures(1, 1)}), 1.0)
+    activity.built("p", {SOURCE: "kafka", SINK: "hbase"})
+    assert [(each["name"], each["received"]) for each in activity.of("p")["components"]] == [
+        ("source", 1),
+        ("attr2hbase", 0),
+    ]

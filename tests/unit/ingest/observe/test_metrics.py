@@ -13,7 +13,7 @@ from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
 from ingest.observe.results import Compacted, Swept
-from ingest.receipt import Counts
+from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from tests.support.counted import counted_blobs
 
 REQUIRED = {
@@ -54,7 +54,19 @@ def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"attr2hbase_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
     assert metric.help.endswith(".")
-    bounded = {"reason", "error", "state", "topic", "partition", "component", "quantile", "group", "version", "python"}
+    bounded = {
+        "reason",
+        "error",
+        "state",
+        "topic",
+        "partition",
+        "component",
+        "quantile",
+        "group",
+        "version",
+        "python",
+        "type",
+    }
     assert set(metric.labels) <= bounded
     assert bool(metric.buckets) == (metric.kind == "histogram")
 
@@ -343,3 +355,16 @@ def test_versions_of_the_process_are_labels():
     shown = Metrics().render()[1].decode()
     version, python = f'version="{__version__}"', f'python="{platform.python_version()}"'
     assert f"attr2hbase_build_info{{{python},{version}}} 1.0" in shown
+
+
+def test_figures_of_components_have_their_type_and_name():
+    metrics = fresh("ticks")
+    parse = (ComponentType.DECORATOR, "parse")
+    metrics.observe_batch(
+        "ticks", Counts(components={SOURCE: Figures(5, 5), parse: Figures(5, 2, 1, 2, 4, 8_000)}), 0.1
+    )
+    metrics.observe_batch("ticks", Counts(components={SOURCE: Figures(1, 1), parse: Figures(1, 1)}), 0.1)
+    found = samples(metrics)
+    labels = '{component="parse",pipeline="ticks",type="decorator"}'
+    names = ("received_events", "sent_events", "dropped_events", "failed_events", "sampled_calls", "sampled_seconds")
+    assert [found[f"attr2hbase_component_{name}_total{labels}"] for name in names] == [6, 3, 1, 2, 4, 8e-6]

@@ -1,0 +1,30 @@
+"""The figures of the components of a pipeline as a table, for `status --components` and `top`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+COLUMNS = ("component", "#received", "#dropped", "#failed", "#events/s", "#failed/s", "#µs", "#time")
+"""The last but one is the mean time of a call; the last its part of the time of all components."""
+
+
+def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """A row for each component of `GET /pipelines`, under `COLUMNS`."""
+    return [
+        (
+            _name(each),
+            f"{each['received']:,}",
+            f"{each['dropped']:,}" if each["dropped"] else "",
+            f"{each['failed']:,}" if each["failed"] else "",
+            f"{each['rates']['received_per_s']:,.0f}",
+            f"{each['rates']['failed_per_s']:,.1f}" if each["rates"]["failed_per_s"] else "",
+            "" if each["microseconds"] is None else f"{each['microseconds']:,.1f}",
+            "" if each["time_share"] is None else f"{each['time_share']:.0%}",
+        )
+        for each in components
+    ]
+
+
+def _name(component: Mapping[str, Any]) -> str:
+    """The kind with the label, as `explain` has it; the name alone if there is no label."""
+    name, kind = str(component["name"]), str(component["kind"])
+    return name if not kind or name.partition("#")[0] == kind else f"{kind} ({name})"

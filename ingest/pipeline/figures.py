@@ -1,0 +1,106 @@
+"""
+The figures of the components of a task: how many events each received, sent, dropped and failed, and its time.
+
+Nothing is counted for an event that passes: what a component received follows from what the one before it has sent, and
+what it sent from what it dropped and failed. Time is sampled: each 64th record runs through copies of the calls that
+measure themselves.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+from ingest.pipeline.chain import Chain
+from ingest.receipt import SOURCE, ComponentKey, ComponentType, Figures
+
+if TYPE_CHECKING:
+    from ingest.pipeline.task import SinkBinding
+
+SAMPLE = 64
+"""Each so many records one is timed, across the tasks of a process."""
+FIRST_SAMPLE = 2
+"""Record of a process that is timed first: the very first one loads and compiles."""
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class TaskFigures:
+    """
+    Counts what cannot be derived, and measures samples.
+
+    Args:
+        chain: of the task.
+        bindings: the sinks of the task.
+        clock_ns: monotonic nanoseconds.
+
+    Attributes:
+        chain: a copy whose decorators are timed; it shares the buffered events.
+        bindings: the same sinks, timed.
+        dropped: events that a component dropped, those of the chain by name.
+        failed: events that failed in a component.
+        excluded: name of a sink -> events that do not meet its condition.
+        refused: name of a sink -> events that it dropped.
+        undecoded: records that the decoder dropped.
+    """
+
+    def __init__(
+        self, chain: Chain, bindings: Sequence["SinkBinding"], clock_ns: Callable[[], int] = time.perf_counter_ns
+    ) -> None:
+        self._chain = chain
+        self._clock_ns = clock_ns
+        self._names = [binding.name for binding in bindings]
+        self._times: dict[ComponentKey, list[int]] = {}
+        self.chain = chain.with_calls(lambda name, call: self.timed((ComponentType.DECORATOR, name), call))
+        self.bindings = tuple(
+            replace(binding, write=self.timed((ComponentType.SINK, binding.name), binding.write))
+            for binding in bindings
+        )
+        self.dropped: Counter[str] = Counter()
+        self.failed: Counter[ComponentKey] = Counter()
+        self.excluded: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.undecoded = 0
+
+    def start(self) -> None:
+        """Start at 0, for the next task."""
+        for counter in (self.dropped, self.failed, self.excluded, self.refused, self._chain.made):
+            counter.clear()
+        self.undecoded = 0
+        for times in self._times.values():
+            times[:] = 0, 0
+
+    def timed(self, component: ComponentKey, call: Callable[P, T]) -> Callable[P, T]:
+        """The call, whose number and time are added to those of the component."""
+        clock_ns = self._clock_ns
+        times = self._times.setdefault(component, [0, 0])
+
+        def timed_call(*arguments: P.args, **options: P.kwargs) -> T:
+            start_ns = clock_ns()
+            try:
+                return call(*arguments, **options)
+            finally:
+                times[1] += clock_ns() - start_ns
+                times[0] += 1
+
+        return timed_call
+
+    def of(self, records: int) -> dict[ComponentKey, Figures]:
+        """The figures of all components, in the order of the pipeline, after so many records."""
+        found: dict[ComponentKey, Figures] = {}
+
+        def add(component: ComponentKey, received: int, dropped: int, made: int | None = None) -> int:
+            failed = self.failed[component]
+            sent = received - dropped - failed if made is None else made
+            found[component] = Figures(received, sent, dropped, failed, *self._times.get(component, (0, 0)))
+            return sent
+
+        events = add(SOURCE, records, self.undecoded)
+        for name, makes_events in self._chain.names:
+            made = self._chain.made[name] if makes_events else None
+            events = add((ComponentType.DECORATOR, name), events, self.dropped[name], made)
+        for name in self._names:
+            add((ComponentType.SINK, name), events - self.excluded[name], self.refused[name])
+        return found
