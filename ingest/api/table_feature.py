@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from ingest.api.cells import TableSpec
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator, NamedColumn
@@ -38,7 +39,6 @@ class WriterPlace:
         reader: reads rows before they are changed.
         withdraws: whether an earlier attempt may have written rows that the store refuses now: then they are deleted.
         max_put_bytes: maximum size of a put; None for none.
-        create: constructs a component of the plan with its settings.
     """
 
     store: str
@@ -47,7 +47,23 @@ class WriterPlace:
     reader: RowReader
     withdraws: bool
     max_put_bytes: int | None
-    create: Callable[[Any], Any]
+
+
+class DeadLetterPlace(NamedTuple):
+    """
+    Where a pipeline keeps large values of records that fail, so that dead letters do not contain them.
+
+    Attributes:
+        store: name of the store.
+        table: name of the table whose feature keeps them.
+        planned: of the table.
+        feature: its name.
+    """
+
+    store: str
+    table: str
+    planned: Any
+    feature: str = ""
 
 
 class TableFeature(ABC, Generic[OptionsT]):
@@ -176,6 +192,34 @@ class TableFeature(ABC, Generic[OptionsT]):
             on_counted: called with what the committer has counted.
         """
         return committer
+
+    def kept_above(self, planned: Any) -> int | None:  # noqa: ARG002 - for features that keep values
+        """Size in bytes above which the feature keeps values of records that fail; None if it keeps none."""
+        return None
+
+    def dead_letter_sink(self, place: DeadLetterPlace, store: Any) -> Any:
+        """
+        Keeps these values in a task: a `TaskSink`, and as `ingest.dead_letters.blobs.DeadLetterBlobs`.
+
+        Args:
+            place: of the pipeline.
+            store: of the task, not yet open.
+        """
+        raise NotImplementedError
+
+    def dead_letter_committer(
+        self, place: DeadLetterPlace, store: Any, folder: Path | None, on_counted: Callable[[Counted], None]
+    ) -> Committer:
+        """
+        The committer of these values, before their dead letters are published.
+
+        Args:
+            place: of the pipeline.
+            store: `sinks.writing.driver_store.DriverStore`.
+            folder: of the files of this committer only; None if tasks write to the store.
+            on_counted: as in `committer`.
+        """
+        raise NotImplementedError
 
 
 FeaturePlan = Mapping[str, Mapping[str, Mapping[str, Any]]]

@@ -15,7 +15,7 @@ from ingest.cli.loading import loaded
 from ingest.cli.output import Output
 from ingest.durable import file_errors
 from ingest.formats.times import moment
-from ingest.plan.blobs import blob_store
+from ingest.plan.open_blobs import blob_store
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.pointers import cell_of
 from sinks.blobs.reading import BlobReader

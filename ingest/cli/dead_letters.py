@@ -27,7 +27,7 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.selecting import filters, none_selected, unknown
 from ingest.formats.times import moment
-from ingest.plan.blobs import blob_store
+from ingest.plan.open_blobs import blob_store
 from ingest.reference.readable import readable
 
 AllOption = Annotated[

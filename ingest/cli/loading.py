@@ -162,18 +162,19 @@ def reading(
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
     from ingest.formats.column_types import AS_BYTES
-    from ingest.plan.updates import declared_updates, recorded_merging
+    from ingest.plan.features import planned_in
     from sinks.rowkeys.distribution import Distribution
     from sinks.rowkeys.row_format import RowFormat
     from sinks.scanning.raw_rows import RawRows
-    from sinks.scanning.table_reader import TableReader
+    from sinks.scanning.table_reader import TableReader, recorded_merging
+    from sinks.updates.feature import Updates
 
     with _opened(out, file, table) as (configuration, catalog, store):
         if is_raw and (rows := RowFormat.recorded(store, table)).updates:
             _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
             yield OpenTable(store, RawRows(store, table, rows), AS_BYTES, configuration)
             return
-        declared = declared_updates(configuration, configuration.store_of_table(table), table, catalog)
+        declared = planned_in(configuration, configuration.store_of_table(table), table, Updates(), catalog)
         resolve = _resolving(configuration, store, table) if with_blobs else None
         reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
         _warn_of_rows_outside(out, file, table, store, reader.distribution)
@@ -183,12 +184,12 @@ def reading(
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
     """What replaces the pointers of a row."""
-    from ingest.plan.blobs import blobs_in, no_blob_store, table_with_blobs
+    from sinks.blobs.declared import blobs_in, no_blob_store, table_with_blobs
     from sinks.blobs.resolving import resolved
 
     if table not in configuration.tables:
         raise no_blob_store(table)
-    return partial(resolved, blobs_in(store, table_with_blobs(configuration, table)))
+    return partial(resolved, blobs_in(store, table_with_blobs(configuration.tables, table)))
 
 
 @contextmanager

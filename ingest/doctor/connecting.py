@@ -20,10 +20,10 @@ from ingest.config.options import DeadLetterTopic
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.errors import AccessDeniedError
 from ingest.plan.assemble import plan_of, sink_checks
-from ingest.plan.blobs import blobs_in
 from ingest.plan.stores import reading_store_if_exists
 from ingest.registry.client import RegistryClient
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
+from sinks.blobs.declared import blobs_in
 from sinks.blobs.feature import Blobs
 from sinks.owning.owner import refuse_other_owner
 

@@ -14,7 +14,7 @@ from ingest.dead_letters.replay_batches import SkipReason
 from ingest.dry_run.inputs import given_of_record
 from ingest.dry_run.pipeline import DryRun
 from ingest.plan.plan import Plan
-from ingest.plan.updates import UPDATES
+from sinks.updates.feature import Updates
 
 _TOGETHER = 1_000  # dead letters in memory
 
@@ -60,7 +60,7 @@ def preview(
         IngestError: as `DryRun.run`.
     """
     found, remaining = Preview(), iter(entries)
-    updated_sinks = plan.sinks_of(UPDATES)
+    updated_sinks = plan.sinks_of(Updates.name)
     while some := [entry.dead_letter for entry in islice(remaining, _TOGETHER)]:
         found.selected += len(some)
         by_sink: dict[str, list[DeadLetter]] = {}

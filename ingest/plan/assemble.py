@@ -35,10 +35,9 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Watcher
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.plan.blobs import dead_letter_place
-from ingest.plan.creating import create
-from ingest.plan.features import connection, features_of, table_writers
+from ingest.plan.features import connection, dead_letter_place, features_of, keeping_feature, table_writers
 from ingest.plan.plan import DEAD_LETTERS, Plan
+from ingest.plugins.creating import create
 from ingest.sources.decoding import Decoder
 from sinks.mapping.mapper import Mapper
 
@@ -82,7 +81,7 @@ def plan_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) 
         features=features,
         masks=configuration.masks,
         state_dir=configuration.local_dir.resolve(),
-        dead_letter_blobs=dead_letter_place(sinks, features),
+        dead_letter_place=dead_letter_place(sinks, features),
         read_again_by=pipeline.source.settings.read_again_by,
         registry=None if configuration.registry is None else configuration.registry.without_login(),
     )
@@ -236,7 +235,6 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     """The task of a pipeline; a worker process creates it once, without an observer."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
-    from ingest.plan.dead_letter_blobs import dead_letter_sink
     from ingest.registry.message import SCHEMAS
     from ingest.registry.table import SchemaTable
 
@@ -246,7 +244,8 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     own = plugin_task_sinks(plan)
     bindings, guarded = live_bindings(plan, stores, {name: each.write for name, each in own.items()})
     guarded += [call for each in own.values() for call in each.event_calls]
-    blobs = dead_letter_sink(plan)
+    kept = plan.dead_letter_place if plan.publishes_dead_letters else None
+    blobs = None if kept is None else keeping_feature(kept).dead_letter_sink(kept, live_store(plan.stores[kept.store]))
     return Task(
         pipeline=plan.pipeline,
         fingerprint=plan.fingerprint,

@@ -1,18 +1,16 @@
 """The features of the tables of a pipeline, planned on the driver and used in the tasks."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ingest.api.table_feature import FeaturePlan, TableFeature, WriterPlace, planned_of
+from ingest.api import SinkSettings
+from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, TableFeature, WriterPlace, planned_of
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
-from ingest.config.model import Configuration, Pipeline
-from ingest.plan.creating import create
+from ingest.config.model import Component, Configuration, Pipeline
 
 
-def features_of(
-    configuration: Configuration, pipeline: Pipeline, catalog: Catalog, only: Collection[str] | None = None
-) -> FeaturePlan:
+def features_of(configuration: Configuration, pipeline: Pipeline, catalog: Catalog) -> FeaturePlan:
     """
     The features of the tables that a pipeline writes, or that its events may name.
 
@@ -20,7 +18,6 @@ def features_of(
         configuration: declares the tables.
         pipeline: of the configuration.
         catalog: of the configuration.
-        only: names of the features; None for all.
 
     Raises:
         CatalogError: a component of a feature cannot be imported.
@@ -31,7 +28,7 @@ def features_of(
         if not is_named and (table.store, None) not in pipeline.targets:
             continue
         for feature in table.features:
-            if (only is None or feature.name in only) and (is_named or not feature.only_named):
+            if is_named or not feature.only_named:
                 planned = feature.planned(table, catalog)
                 if planned is not None:
                     plan.setdefault(table.store, {}).setdefault(table.name, {})[feature.name] = planned
@@ -68,13 +65,44 @@ def table_writers(
     """
     writers: dict[str, FirstWriter] = {}
     for table, features in tables.items():
-        place = WriterPlace(store_name, table, features.keys(), reader, withdraws, max_put_bytes, create)
+        place = WriterPlace(store_name, table, features.keys(), reader, withdraws, max_put_bytes)
         for feature in reversed(table_features()):
             if feature.name in features and is_used(feature):
                 writer = feature.writer(writers.get(table, last), features[feature.name], place)
                 if writer is not None:
                     writers[table] = writer
     return writers
+
+
+def planned_in(
+    configuration: Configuration, store: str, table: str, feature: TableFeature[Any], catalog: Catalog
+) -> Any:
+    """What is planned of a feature of a table that a file declares for a store; None without it."""
+    declared = configuration.tables.get(table)
+    return None if declared is None or declared.store != store else feature.planned(declared, catalog)
+
+
+def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: FeaturePlan) -> DeadLetterPlace | None:
+    """
+    Where the first sink whose table has a feature that keeps values keeps those of records that fail; else None.
+
+    Args:
+        sinks: of a pipeline, in the order of the file.
+        features: of the tables. A sink that takes the table from the event has the first one of its store.
+    """
+    for sink in sinks:
+        store = sink.settings.store_name or ""
+        for table, planned in features.get(store, {}).items():
+            if sink.settings.fixed_table in {None, table}:
+                for feature in table_features():
+                    if feature.name in planned and feature.kept_above(planned[feature.name]) is not None:
+                        return DeadLetterPlace(store, table, planned[feature.name], feature.name)
+    return None
+
+
+def keeping_feature(place: DeadLetterPlace) -> TableFeature[Any]:
+    """The feature of a place."""
+    return next(feature for feature in table_features() if feature.name == place.feature)
 
 
 def connection(target: Any, tables: Mapping[str, Mapping[str, Any]], staging: Any = None) -> Any:

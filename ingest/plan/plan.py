@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ingest.api import Decoding, OffsetUnit, OnError, Settings, SinkSettings, StoreSettings
-from ingest.api.table_feature import FeaturePlan
+from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, TableFeature
 from ingest.catalog import table_features
 from ingest.config.model import Component
 from ingest.masks import Masks
@@ -14,7 +14,6 @@ from ingest.plan.features import of_feature
 from ingest.plugins.loader import PluginFile
 from ingest.receipt import ComponentKey, ComponentType
 from ingest.registry.options import RegistryOptions
-from sinks.blobs.large_values import DeadLetterPlace
 from sinks.mapping.mapper import MapperSettings
 
 DEAD_LETTERS = "dead letters"
@@ -35,7 +34,7 @@ class Plan:
         features: store -> table -> feature -> what tasks need to know of it.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
-        dead_letter_blobs: where large values of records that fail are kept; None if dead letters contain them.
+        dead_letter_place: where large values of records that fail are kept; None if dead letters contain them.
         publishes_dead_letters: whether dead letters are published; else only their errors are used.
         read_again_by: as in `ingest.api.SourceSettings`.
         registry: of schemas, without what a worker does not need: how to log in there; None if the file has none.
@@ -55,7 +54,7 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
-    dead_letter_blobs: DeadLetterPlace | None = None
+    dead_letter_place: DeadLetterPlace | None = None
     publishes_dead_letters: bool = True
     read_again_by: OffsetUnit | None = None
     registry: RegistryOptions | None = None
@@ -80,6 +79,10 @@ class Plan:
     def tables_of_sinks(self) -> dict[str, str]:
         """Name of each sink -> the table that it names; its kind if it names none."""
         return {sink.name: sink.settings.fixed_table or sink.kind for sink in self.sinks}
+
+    def tables_with(self, feature: type[TableFeature[Any]]) -> dict[str, dict[str, Any]]:
+        """Store -> table -> what is planned of a feature, for the stores with such tables."""
+        return of_feature(self.features, feature.name)
 
     def owned_in(self, store: str) -> frozenset[str]:
         """The tables of a store that the pipeline must own."""
@@ -109,9 +112,9 @@ class Plan:
         names = {sink.settings.store_name for sink in sinks}
         stores = {name: store for name, store in self.stores.items() if name in names}
         features = _of_tables(self.features, tables, names)
-        kept = self.dead_letter_blobs
-        blobs = kept if kept is not None and kept.store in stores else None
-        return replace(self, sinks=sinks, stores=stores, features=features, dead_letter_blobs=blobs)
+        place = self.dead_letter_place
+        kept = place if place is not None and place.store in stores else None
+        return replace(self, sinks=sinks, stores=stores, features=features, dead_letter_place=kept)
 
     def mapped_to(self, store: str) -> list[Component[MapperSettings]]:
         """The sinks that write to a store."""

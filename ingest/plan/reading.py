@@ -1,28 +1,27 @@
 """A plan to read tables, without a pipeline."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
 from ingest.api import Decoding, OnError, StoreSettings
+from ingest.api.table_feature import FeaturePlan
 from ingest.config.model import Component
 from ingest.masks import Masks
 from ingest.plan.plan import Plan
-from ingest.plan.updates import UPDATES
 from ingest.plugins.loader import PluginFile
-from sinks.updates.table_updates import TableUpdates
 
 
 def reading_plan(
     stores: Collection[Component[StoreSettings]],
-    updates: Mapping[str, Mapping[str, TableUpdates]],
+    features: FeaturePlan,
     files: tuple[PluginFile, ...],
     masks: Masks,
 ) -> Plan:
     """
-    A plan with stores and deferred updates alone.
+    A plan with stores and features of tables alone.
 
     Args:
         stores: with names and import paths, as `store_component` returns them.
-        updates: name of a store -> table -> its deferred updates, as `declared_updates` returns them.
+        features: of the tables that are read.
         files: plugin modules beside the pipeline file.
         masks: of the configuration.
     """
@@ -36,8 +35,6 @@ def reading_plan(
         sinks=(),
         stores={store.name: store for store in stores},
         files=files,
-        features={
-            store: {table: {UPDATES: each} for table, each in tables.items()} for store, tables in updates.items()
-        },
+        features=features,
         masks=masks,
     )

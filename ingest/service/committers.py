@@ -11,11 +11,10 @@ from ingest.api.table_feature import planned_of
 from ingest.catalog import table_features
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.features import connection
+from ingest.plan.features import connection, keeping_feature
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.schemas import schema_committers
 from ingest.service.state_folders import dead_letters_beside, staging_folder
-from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
 from sinks.owning.owned_tables import OwnedTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.sending import Sender, ThreadSender
@@ -79,14 +78,16 @@ def _dead_letter_committers(
     on_counted: Callable[[Counter[tuple[str, str]]], None],
 ) -> dict[str, Committer]:
     """The committer of large values of records that fail; the last one, since the dead letters are published next."""
-    place = plan.dead_letter_blobs if plan.publishes_dead_letters else None
+    place = plan.dead_letter_place if plan.publishes_dead_letters else None
     if place is None:
         return {}
-    store = stores.get(place.store)
+    store, folder = stores.get(place.store), None
     if store is not None and store.capabilities.written_by_driver:
         staged = staging_folder(configuration, place.store, plan.pipeline, is_replay=plan.is_replay)
-        return {DEAD_LETTERS: StagedDeadLetterCommitter(place, store, dead_letters_beside(staged), on_counted)}
-    return {DEAD_LETTERS: StoredDeadLetterCommitter(place, DriverStore(live_store(plan.stores[place.store])))}
+        folder = dead_letters_beside(staged)
+    else:
+        store = DriverStore(live_store(plan.stores[place.store]))
+    return {DEAD_LETTERS: keeping_feature(place).dead_letter_committer(place, store, folder, on_counted)}
 
 
 def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mapping[str, TableSpec]:

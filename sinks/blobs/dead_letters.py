@@ -26,9 +26,10 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.api.table_feature import DeadLetterPlace
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.errors import BlobGoneError
-from sinks.blobs.large_values import DeadLetterPlace, LargeValueBlobs
+from sinks.blobs.large_values import LargeValueBlobs
 from sinks.blobs.staging import StagedBlobs, store_staged
 from sinks.writing.driver_store import DriverStore
 
@@ -44,7 +45,7 @@ class DeadLetterSink(TaskSink):
 
     def __init__(self, place: DeadLetterPlace) -> None:
         self.table = place.table
-        self.threshold = place.values.threshold
+        self.threshold = place.planned.threshold
 
     @abstractmethod
     def keep(self, value: bytes, reference: bytes) -> str:
@@ -92,7 +93,7 @@ class StoredDeadLetters(DeadLetterSink):
     def __init__(self, place: DeadLetterPlace, store: Store[Any]) -> None:
         super().__init__(place)
         self._store = DriverStore(store)
-        self._blobs = LargeValueBlobs(store, {place.table: place.values})
+        self._blobs = LargeValueBlobs(store, {place.table: place.planned})
         self._kept: list[tuple[str, str]] = []
         self._counts = WriteCounts()
 
@@ -156,7 +157,7 @@ class StagedDeadLetterCommitter(Committer):
         if not files:
             return
         with self._store.held() as store:
-            self._on_counted(store_staged(store, files, {self._place.table: self._place.values}))
+            self._on_counted(store_staged(store, files, {self._place.table: self._place.planned}))
         self.abort(batch)
 
     def abort(self, batch: Batch) -> None:
@@ -189,7 +190,7 @@ class StoredDeadLetterCommitter(Committer):
         if not kept:
             return
         with self._store.held() as store:
-            blobs = BlobStore(store, self._place.values.name, self._place.values.options)
+            blobs = BlobStore(store, self._place.planned.name, self._place.planned.options)
             for blob, reference in kept:
                 try:
                     blobs.pin(bytes.fromhex(blob), base64.b64decode(reference))

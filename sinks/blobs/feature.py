@@ -1,19 +1,22 @@
 """A blob store as a feature of a table: large values are moved into it, and pointers are written in their place."""
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from ingest.api import Committer
+from ingest.api import Committer, Store
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
-from ingest.api.table_feature import Counted, TableFeature
+from ingest.api.table_feature import Counted, DeadLetterPlace, TableFeature
 from sinks.blobs.checks import check_blobs
 from sinks.blobs.options import BlobsOptions
 
 if TYPE_CHECKING:  # reading a file imports no blob store, and planning no writer
+    from sinks.blobs.dead_letters import DeadLetterSink
     from sinks.blobs.large_values import LargeValues
     from sinks.blobs.moving import BlobMovingStore
     from sinks.blobs.staging import BlobStagingWriter
+    from sinks.writing.driver_store import DriverStore
     from sinks.writing.staging import StagingWriter
 
 
@@ -66,3 +69,24 @@ class Blobs(TableFeature[BlobsOptions]):
         from sinks.blobs.staging import BlobCommitter
 
         return BlobCommitter(committer, store, planned, on_counted)
+
+    def kept_above(self, planned: "LargeValues") -> int:
+        """The threshold of the table."""
+        return planned.threshold
+
+    def dead_letter_sink(self, place: DeadLetterPlace, store: Store[Any]) -> "DeadLetterSink":
+        """Puts the values into the blob store, or stages them for the driver."""
+        from sinks.blobs.dead_letters import StagedDeadLetters, StoredDeadLetters
+
+        is_staged = store.capabilities.written_by_driver
+        return StagedDeadLetters(place) if is_staged else StoredDeadLetters(place, store)
+
+    def dead_letter_committer(
+        self, place: DeadLetterPlace, store: "DriverStore", folder: Path | None, on_counted: Callable[[Counted], None]
+    ) -> Committer:
+        """Pins the blobs of the values."""
+        from sinks.blobs.dead_letters import StagedDeadLetterCommitter, StoredDeadLetterCommitter
+
+        if folder is None:
+            return StoredDeadLetterCommitter(place, store)
+        return StagedDeadLetterCommitter(place, store, folder, on_counted)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from ingest.api import NoTableError, NotFoundError, Store
 from ingest.clock import now_ms
@@ -25,21 +25,6 @@ class LargeValues:
     name: str
     options: BlobOptions
     threshold: int
-
-
-class DeadLetterPlace(NamedTuple):
-    """
-    Where a pipeline keeps large values of records that fail (`sinks.blobs.dead_letters`).
-
-    Attributes:
-        store: name of the store.
-        table: name of the table that has the blob store.
-        values: which values, and the blob store.
-    """
-
-    store: str
-    table: str
-    values: LargeValues
 
 
 class LargeValueBlobs:

@@ -12,6 +12,7 @@ from sinks.scanning.merged_rows import MergedRows, row_of
 from sinks.scanning.physical_keys import get_physical, scan_physical, side_by_side
 from sinks.updates.keys import logical_of
 from sinks.updates.merging import Merging
+from sinks.updates.table_updates import TableUpdates
 
 UPDATES_HINT = (
     "declare `updates` of the table as recorded, or read its update rows, with --raw or the option raw of a DataFrame"
@@ -31,7 +32,7 @@ class TableReader:
     Args:
         store: open, for reading or writing.
         table: its name.
-        merging: of a table with deferred updates, as recorded (`ingest.plan.updates.recorded_merging`).
+        merging: of a table with deferred updates, as recorded (`recorded_merging`).
         resolve: returns a row of values with the large ones in place of pointers to their blobs; None to return
             pointers.
 
@@ -140,3 +141,24 @@ def _each(resolve: Callable[[Row], Row], rows: Generator[Row]) -> Generator[Row]
 
 def _key(row: Row) -> bytes:
     return row.key
+
+
+def recorded_merging(store: Store[Any], table: str, declared: TableUpdates | None) -> Merging | None:
+    """
+    How the update rows of a table are merged, for a `TableReader`; None if it has none.
+
+    Args:
+        store: open, for reading or writing.
+        table: its name.
+        declared: its deferred updates in the file, located; None if the file declares none.
+
+    Raises:
+        UpdatesDifferError: the table's record has deferred updates, and the file declares none, or others.
+    """
+    recorded = RowFormat.recorded(store, table).updates
+    if not recorded:
+        return None
+    identity = "" if declared is None else declared.identity()
+    if declared is None or identity != recorded:
+        raise UpdatesDifferError(table, identity, recorded, hint=UPDATES_HINT)
+    return declared.merging()

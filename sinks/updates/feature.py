@@ -88,10 +88,9 @@ class Updates(TableFeature[UpdatesOptions]):
 
     def writer(self, next_writer: TableWriter, planned: TableUpdates, place: WriterPlace) -> FirstWriter:
         """Folds the updates of a split."""
-        from sinks.updates.merging import Merging
         from sinks.updates.update_writer import UpdateWriter
 
-        merging = Merging(place.create(planned.processor), planned.columns)
+        merging = planned.merging()
         return UpdateWriter(next_writer, place.table, merging, store_name=place.store, withdraws=place.withdraws)
 
 

@@ -2,10 +2,13 @@
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ingest.api.declared_table import Locator
 from ingest.api.notation import to_notation
+
+if TYPE_CHECKING:  # reading a file merges nothing
+    from sinks.updates.merging import Merging
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,16 @@ class TableUpdates:
         options = self.processor.settings.model_dump(mode="json")
         return json.dumps({"processor": self.processor.kind, "options": options, "columns": columns}, sort_keys=True)
 
+    def merging(self) -> "Merging":
+        """How the update rows of the table are merged; of located updates."""
+        from ingest.plugins.creating import create
+        from sinks.updates.merging import Merging
+
+        return Merging(create(self.processor), self.columns)
+
     def located(self, locator: Locator) -> "TableUpdates":
         """
-        The same for a plan or `live_merging`, with the location of the processor.
+        The same for a plan or `merging`, with the location of the processor.
 
         Raises:
             CatalogError: the processor cannot be imported.

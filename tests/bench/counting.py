@@ -28,7 +28,6 @@ from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, live_task, plan_of
 from ingest.plan.plan import Plan
-from ingest.plan.updates import live_merging, updates_in
 from ingest.receipt import TaskStatus
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
@@ -40,8 +39,9 @@ from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
+from sinks.updates.feature import Updates
 from sinks.writing.messages import Prepared
 from tests.bench.watching import Usage, processes_of
 from tests.bench.workload import PIPELINE, SEED, STORE, written
@@ -129,7 +129,7 @@ def run_once(way: Way, hbase: HBase, folder: Path) -> Counted:
         store.open()
         store.ensure_table(TableSpec(table, (FamilySpec(FAMILY, versions=1),)))
         if way.updates:
-            store.set_property(table, UPDATES, None, updates_in(plan)[STORE][table].identity())
+            store.set_property(table, Updates.name, None, plan.tables_with(Updates)[STORE][table].identity())
         with (
             way.counting(plan, table, hbase) as count,
             Usage(lambda: [psutil.Process()]) as own,
@@ -265,7 +265,7 @@ def _increment(plan: Plan, table: str, hbase: HBase) -> Iterator[Count]:
 @contextmanager
 def _updates(plan: Plan, table: str, hbase: HBase, *, of_events: bool) -> Iterator[Count]:
     """A task of the pipeline; with `of_events` each record is a split of its own, so nothing is combined."""
-    declared = RowFormat(None, updates_in(plan)[STORE][table].identity())
+    declared = RowFormat(None, plan.tables_with(Updates)[STORE][table].identity())
     prepared = Prepared(families={table: frozenset([FAMILY])}, declared={table: declared}).packed()
     with closing(live_task(plan)) as task:
 
@@ -325,10 +325,10 @@ def gets(region: bytes, rows: Sequence[bytes]) -> bytes:
 
 
 def _rows_a_key(store: HBaseStore, table: str, plan: Plan, wanted: Counter[bytes]) -> float:
-    if STORE not in updates_in(plan):
+    if STORE not in plan.tables_with(Updates):
         rows, found = len(wanted), {row.key: _number(row.cells[0].value) for row in store.scan(table, Scan())}
     else:
-        merged = TableReader(store, table, live_merging(updates_in(plan)[STORE][table])).merged
+        merged = TableReader(store, table, plan.tables_with(Updates)[STORE][table].merging()).merged
         assert merged is not None
         rows, found = 0, {}
         for row in merged.scan(Scan()):

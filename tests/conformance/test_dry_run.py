@@ -21,7 +21,6 @@ from ingest.config.test_cases import GivenRecord
 from ingest.dry_run import DryRun
 from ingest.dry_run.inputs import record_of
 from ingest.plan.assemble import plan_of
-from ingest.plan.updates import live_merging
 from sinks.scanning.table_reader import TableReader
 from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging, RowMerger
@@ -48,7 +47,7 @@ def mergings_of(configuration: Configuration) -> dict[str, Merging]:
     """Table -> how its updates are merged, for the tables that have any."""
     catalog = Catalog()
     return {
-        table.name: live_merging(updates)
+        table.name: updates.merging()
         for table in configuration.tables.values()
         if (updates := Updates().planned(table, catalog)) is not None
     }

@@ -10,8 +10,7 @@ from ingest.config.model import Configuration
 from ingest.config.problems import Kind, Problem, Severity
 from ingest.dead_letters.buffer import MAX_DEAD_LETTER_BYTES
 from ingest.doctor.pipelines import machine
-from ingest.plan.blobs import dead_letter_place
-from ingest.plan.features import features_of
+from ingest.plan.features import dead_letter_place, features_of, keeping_feature
 from ingest.spark.master import DEFAULT_MASTER
 
 _LETTER_BYTES = 4 / 3  # of a byte of the record, in Base64
@@ -38,8 +37,10 @@ def warnings_of(configuration: Configuration, machine_bytes: int, cores: int) ->
             message = f"{slots} tasks with events of {size(event_bytes)}: {found.text}, on this machine"
             hint = "lower `max_event_bytes`, the task slots (`spark.master`) or `spark.driver_memory`"
             yield Problem(Kind.DOUBTFUL, place, message, hint, Severity.WARNING)
-        kept = dead_letter_place(pipeline.sinks, features_of(configuration, pipeline, Catalog(), only={"blobs"}))
-        in_letter_bytes = event_bytes if kept is None else min(event_bytes, kept.values.threshold)
+        features = features_of(configuration, pipeline, Catalog(configuration.plugins))
+        kept = dead_letter_place(pipeline.sinks, features)
+        threshold = None if kept is None else keeping_feature(kept).kept_above(kept.planned)
+        in_letter_bytes = event_bytes if threshold is None else min(event_bytes, threshold)
         if pipeline.on_error is OnError.DEAD_LETTER and in_letter_bytes * _LETTER_BYTES > MAX_DEAD_LETTER_BYTES:
             can_read_again = pipeline.source.settings.read_again_by is not None
             message = (

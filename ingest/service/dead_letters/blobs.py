@@ -15,10 +15,10 @@ from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, keeps_none
 from ingest.dead_letters.replay_batches import Values
 from ingest.durable import private_files
-from ingest.plan.blobs import blobs_in, table_with_blobs
 from ingest.plan.stores import unopened_store
 from ingest.service.dead_letters.unread import RecordsAgain
 from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.declared import blobs_in, table_with_blobs
 from sinks.writing.driver_store import DriverStore
 
 
@@ -140,7 +140,7 @@ class OpenDeadLetterBlobs:
 
     @contextmanager
     def _held(self, table: str) -> Iterator[BlobStore]:
-        declared = table_with_blobs(self._configuration, table)
+        declared = table_with_blobs(self._configuration.tables, table)
         store = self._stores.get(declared.store)
         if store is None:
             store = DriverStore(unopened_store(self._configuration.stores[declared.store], self._catalog))

@@ -9,12 +9,12 @@ from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
-from ingest.plan.blobs import blobs_of
 from ingest.plan.stores import unopened_reader
 from ingest.service.jobs.place import Place
 from ingest.suggest import did_you_mean
 from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.copying import CopiedPointers
+from sinks.blobs.declared import blobs_of
 from sinks.blobs.status import forget_store_id
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.dumped import DumpTableReader, LoadedTable, positions_of
@@ -144,7 +144,7 @@ def opened_bootstrap(
     configuration = place.configuration
     with ExitStack() as opened:
         store = place.unopened_store(request.target.store)
-        blobs = blobs_of(configuration, request.target.table)
+        blobs = blobs_of(configuration.tables, request.target.table)
         name, options = (None, BlobOptions()) if blobs is None else blobs
         pointers = CopiedPointers(request.target.table, name, options)
         target = TargetTable(store, request.target.table, around_write=pointers.pinned)

@@ -12,11 +12,11 @@ from ingest.config.model import Component, Configuration
 from ingest.durable.record import Plain
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.plan.assemble import store_component
-from ingest.plan.blobs import BlobsOfTable, blobs_of
+from ingest.plan.features import planned_in
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
-from ingest.plan.updates import declared_updates, recorded_merging
+from sinks.blobs.declared import BlobsOfTable, blobs_of
 from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.parquet import columns_of
 from sinks.dumps.ranges import DumpRange, DumpTarget
@@ -24,6 +24,8 @@ from sinks.feed.client import FeedClient
 from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
+from sinks.scanning.table_reader import recorded_merging
+from sinks.updates.feature import Updates
 from sinks.updates.keys import last_update_id_of
 
 FEW_ROWS = 1_000
@@ -147,15 +149,15 @@ class DumpSources:
 
     def plan(self) -> Plan:
         """The stores and the deferred updates of the tables, for the tasks."""
-        updates = {}
-        for name in self._components:
-            found = {
-                table: each
+        features = {
+            name: {
+                table: {Updates.name: updates}
                 for table in self._of(name)
-                if (each := declared_updates(self._configuration, name, table, self._catalog)) is not None
+                if (updates := planned_in(self._configuration, name, table, Updates(), self._catalog)) is not None
             }
-            updates[name] = found
-        return reading_plan(self._components.values(), updates, self._catalog.files, self._configuration.masks)
+            for name in self._components
+        }
+        return reading_plan(self._components.values(), features, self._catalog.files, self._configuration.masks)
 
     def planned(
         self, min_ranges: int, columns: Mapping[str, Mapping[str, str]] | None = None, *, with_blobs: bool = False
@@ -181,7 +183,7 @@ class DumpSources:
                 for table in self._of(name):
                     if table not in known:
                         raise missing_table(table, known)
-                    blobs = blobs_of(self._configuration, table) if with_blobs else None
+                    blobs = blobs_of(self._configuration.tables, table) if with_blobs else None
                     found.append(self._planned(store, name, table, min_ranges, blobs))
         declared = columns or {}
         for each in declared.values():
@@ -198,7 +200,7 @@ class DumpSources:
         rows = RowFormat.recorded(store, table)
         last = 0
         if rows.updates:
-            declared = declared_updates(self._configuration, name, table, self._catalog)
+            declared = planned_in(self._configuration, name, table, Updates(), self._catalog)
             recorded_merging(store, table, declared)  # raises if they differ
             text = store.properties(table).get(COMMITTED)
             last = 0 if text is None else last_update_id_of(CommittedPosition.of(text, table).time_ms)

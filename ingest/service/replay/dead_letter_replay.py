@@ -18,8 +18,6 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import ranked
 from ingest.plan.assemble import live_task
-from ingest.plan.feeds import feeds_in, sinks_of_feeds
-from ingest.plan.updates import UPDATES, updates_in
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs, RecordsWithValues
@@ -48,10 +46,12 @@ from ingest.service.tables import owned_tables
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.feed.feature import Feed
 from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.owned_updates import OwnedUpdates
 from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.updates.feature import Updates
 from sinks.writing.driver_store import DriverStore
 
 
@@ -91,8 +91,11 @@ class DeadLetterReplay:
         self._pipeline = pipeline
         self._catalog = catalog
         self._plan = replace(place.plan_of(pipeline), is_replay=True, publishes_dead_letters=False)
-        self._updated_tables, self._fed_tables = updates_in(self._plan), feeds_in(self._plan)
-        self._updated_sinks, self._fed_sinks = self._plan.sinks_of(UPDATES), sinks_of_feeds(self._plan)
+        self._updated_tables, self._fed_tables = self._plan.tables_with(Updates), self._plan.tables_with(Feed)
+        self._updated_sinks, self._fed_sinks = (
+            self._plan.sinks_of(Updates.name),
+            self._plan.sinks_of(Feed.name) - self._plan.sinks_of(Updates.name),
+        )
         self._lock = replay_lock(configuration, pipeline)
         self._opened = ExitStack()
         self._updates: UpdateReplay | None = None
@@ -132,7 +135,7 @@ class DeadLetterReplay:
             self._task = live_task(self._plan, observer)
             opened.callback(self._task.close)
             # values of records that can be read now are in their dead letters, whatever their length
-            publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_blobs=None)
+            publishing = replace(self._plan, publishes_dead_letters=True, dead_letter_place=None)
             self._publishing_task = live_task(publishing, observer)
             opened.callback(self._publishing_task.close)
             self._opened = opened.pop_all()

@@ -21,8 +21,6 @@ from ingest.durable.lock import ProcessLock
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
-from ingest.plan.feeds import feeds_in
-from ingest.plan.updates import updates_in
 from ingest.service.archived_tables import refuse_archives
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
@@ -69,6 +67,8 @@ from ingest.sources.kafka import required_topics_of
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch, offsets_in
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.feed.feature import Feed
+from sinks.updates.feature import Updates
 
 _log = logger(__name__)
 
@@ -110,7 +110,7 @@ class RangeReplay:
                 hint="choose a time before the values that must stay visible",
             )
         self._pipeline_plan = only_sinks(place.plan_of(pipeline), options.sink)
-        if not updates_in(self._pipeline_plan):  # with them, only the sinks of updates run
+        if not self._pipeline_plan.tables_with(Updates):  # with them, only the sinks of updates run
             refuse_archives(pipeline, {sink.name for sink in self._pipeline_plan.sinks})
         self._place = place
         self._configuration = place.configuration
@@ -167,12 +167,12 @@ class RangeReplay:
             topics = required_topics_of(self._settings, admin)
             now = TopicState(admin.topic_ids(topics), compacted_topics(admin, topics))
             in_range = offsets_between(admin, topics, self._options)
-            there = offsets_there(admin, topics) if updates_in(self._pipeline_plan) else {}
+            there = offsets_there(admin, topics) if self._pipeline_plan.tables_with(Updates) else {}
         known_ids = TopicIds(checkpoint.folder).known()
         selected = cut_at(in_range, durable_ends(batches, acknowledged, known_ids, now))
         totals = ReplayTotals(not_durable=offsets_in(in_range) - offsets_in(selected))
         logged = list(replay_batches(batches, selected, now))
-        if updates_in(self._pipeline_plan):
+        if self._pipeline_plan.tables_with(Updates):
             taken_back = self._rolled_back(batches)
             planned = batches_rolled_back(logged, taken_back, replay_batches(batches, there, now))
             refuse_counted(self._configuration, self._pipeline_plan, self._place.catalog, planned, taken_back)
@@ -256,7 +256,7 @@ class RangeReplay:
         """
         with replay_lock(self._configuration, self._pipeline) as lock, ExitStack() as opened:
             checkpoint = None
-            if updates_in(self._pipeline_plan) or feeds_in(self._pipeline_plan):
+            if self._pipeline_plan.tables_with(Updates) or self._pipeline_plan.tables_with(Feed):
                 if unfinished(update_replay_file(self._configuration, self._pipeline.name)) is None:
                     self.plan()  # what is refused does not end the pipeline
                 checkpoint = opened.enter_context(self._place.borrowed(self._pipeline, kind="replay"))
@@ -286,7 +286,7 @@ class RangeReplay:
                     RateLimiter(self._options.rate),
                     opened,
                     checkpoint=checkpoint,
-                    tables=self._tables(left) if updates_in(self._pipeline_plan) else None,
+                    tables=self._tables(left) if self._pipeline_plan.tables_with(Updates) else None,
                     sinks=self._options.sink,
                     left=left,
                     topic_ids=plan.topic_ids,
@@ -315,7 +315,7 @@ class RangeReplay:
 
     def _without_counted(self, plan: RangePlan) -> RangePlan:
         """A plan that resumes, without the batches that are in the tables again: others have replayed them since."""
-        if not (plan.resumes and updates_in(self._pipeline_plan)):
+        if not (plan.resumes and self._pipeline_plan.tables_with(Updates)):
             return plan
         rolled_back = self._rolled_back(list(self._batch_log().batches()))
         return replace(plan, counted=[batch for batch in plan.batches if not tables_of(rolled_back, batch.time_ms)])

@@ -12,11 +12,11 @@ from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.formats.times import moment
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
-from ingest.plan.updates import updates_in
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.spark.streaming.batch_log import LoggedBatch, offsets_in
 from sinks.rewriting.counted_letters import CountedRun, counted_letters
 from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
+from sinks.updates.feature import Updates
 
 RolledBack = Mapping[str, frozenset[int]]
 """Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""
@@ -75,7 +75,7 @@ def rolled_back_from(
         IngestError: a store is unavailable.
     """
     found = {}
-    for name, tables in updates_in(plan).items():
+    for name, tables in plan.tables_with(Updates).items():
         with reading_store(configuration.stores[name], catalog) as store:
             found.update({table: times_rolled_back(rolled_back(store, table), batches, table) for table in tables})
     return found
@@ -183,7 +183,7 @@ def refuse_counted(
         ConflictError: there is one.
         IngestError: a store is unavailable.
     """
-    for name, tables in updates_in(plan).items():
+    for name, tables in plan.tables_with(Updates).items():
         with reading_store(configuration.stores[name], catalog) as store:
             for table in tables:
                 intervals, runs = rolled_back(store, table), counted_letters(store, table).runs

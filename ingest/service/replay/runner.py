@@ -13,8 +13,6 @@ from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.observe.logs import logger
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.plan.codec import packed
-from ingest.plan.feeds import feeds_in
-from ingest.plan.updates import UPDATES
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
 from ingest.service.dead_letters.blobs import DeadLetterPublication, OpenDeadLetterBlobs
@@ -34,6 +32,8 @@ from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.streaming.batch_runner import BatchRunner
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import read_kafka_ranges
+from sinks.feed.feature import Feed
+from sinks.updates.feature import Updates
 
 T = TypeVar("T")
 _log = logger(__name__)
@@ -76,8 +76,8 @@ class ReplayRunner:
         configuration = place.configuration
         whole = replace(place.plan_of(pipeline), is_replay=True)
         plan = only_sinks(whole, sinks)
-        possible = whole if tables is None else whole.with_tables(tables, UPDATES)
-        moves_positions = checkpoint is not None and (tables is not None or bool(feeds_in(plan)))
+        possible = whole if tables is None else whole.with_tables(tables, Updates.name)
+        moves_positions = checkpoint is not None and (tables is not None or bool(plan.tables_with(Feed)))
         moving = whole if moves_positions else plan
         self._updates: UpdateReplay | None = None
         stores = place.driver_stores(moving, opened)
@@ -87,7 +87,7 @@ class ReplayRunner:
             # of all tables: their committed positions move together
             self._updates = UpdateReplay(configuration, pipeline, checkpoint, owned)
         if tables is not None:
-            plan = plan.with_tables(tables, UPDATES)
+            plan = plan.with_tables(tables, Updates.name)
         self._tables = tables or frozenset()
         self._sinks = sinks_alone(plan, possible)
         check_owner = partial(_check_both, check_owner, self._updates)

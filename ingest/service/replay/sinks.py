@@ -15,8 +15,8 @@ from ingest.dead_letters.envelope import DeadLetter, dead_letters_of
 from ingest.dead_letters.queue import Entry
 from ingest.dead_letters.replay import BEFORE_BATCH_MS
 from ingest.plan.plan import Plan
-from ingest.plan.updates import UPDATES
 from ingest.suggest import did_you_mean
+from sinks.updates.feature import Updates
 
 
 def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
@@ -36,7 +36,7 @@ def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
         if name not in known:
             hint = did_you_mean(name, known) or f"its sinks are {', '.join(known)}"
             raise NotFoundError(f'pipeline "{plan.pipeline}" has no sink "{name}"', hint=hint)
-    updated = plan.sinks_of(UPDATES) & set(names)
+    updated = plan.sinks_of(Updates.name) & set(names)
     if updated and updated != set(names):
         raise ConfigError(
             f"only some of these sinks write deferred updates: {', '.join(sorted(updated))}",
@@ -44,7 +44,7 @@ def only_sinks(plan: Plan, names: Collection[str] | None) -> Plan:
         )
     found = plan.with_sinks(names)
     tables = {sink.settings.fixed_table for sink in found.sinks}
-    absent = [sink for sink in plan.sinks if sink.name in plan.sinks_of(UPDATES) - updated]
+    absent = [sink for sink in plan.sinks if sink.name in plan.sinks_of(Updates.name) - updated]
     together = [sink for sink in absent if updated and sink.settings.fixed_table in tables]
     if together:
         first = together[0]

@@ -10,7 +10,6 @@ from ingest.api import Model
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.observe.results import Swept
-from ingest.plan.blobs import dumps_of
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
@@ -18,6 +17,8 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.rewriting.blobs_job import BlobsJob
 from sinks.blobs.feature import Blobs
+from sinks.blobs.retention_horizon import RetentionHorizon
+from sinks.files.opening import open_root
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from ingest.observe.metrics import Metrics
@@ -91,7 +92,7 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
         ids: list[str] = []
         named_ids: list[dict[str, str]] = []
         sweep = blobs.new_sweep(
-            dumps_of(place.configuration, self.subject),
+            _dumps_of(place.configuration, self.subject),
             is_dry_run=place.is_dry_run,
             on_purge=lambda blob: ids.append(blob.hex()),
             on_named=lambda blob, copy: named_ids.append({"id": blob.hex(), "by": copy.name}),
@@ -132,3 +133,15 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
             done=f"{content['purged']:,} of {counted(content['blobs'], 'blob')} {verb}",
             would_change=bool(content["purged"]),
         )
+
+
+def _dumps_of(configuration: Configuration, table: str) -> RetentionHorizon:
+    """
+    The dumps of a table that may name blobs, in the root that the file declares; a sweep begins with this call.
+
+    Raises:
+        ConfigError: the file system of the root is not installed.
+        StoreUnavailableError: it does not answer, or the root may not be read.
+    """
+    roots = () if configuration.dump is None else (open_root(configuration.dump.root),)
+    return RetentionHorizon.of_dumps(roots, table)

@@ -1,10 +1,10 @@
 """The base of jobs that work on the blob store of a table."""
 
 from ingest.config.model import Configuration, Table
-from ingest.plan.blobs import blobs_in, require_blobs, table_with_blobs
 from ingest.service.jobs.job import Job, O
 from ingest.service.jobs.place import Place
 from sinks.blobs.blob_store import BlobStore
+from sinks.blobs.declared import blobs_in, require_blobs, table_with_blobs
 from sinks.rewriting.store_calls import each_call
 
 
@@ -25,7 +25,7 @@ class BlobsJob(Job[O]):
             NotFoundError: the file declares no such table.
             ConfigError: it has no blob store.
         """
-        table = table_with_blobs(configuration, self.subject)
+        table = table_with_blobs(configuration.tables, self.subject)
         self._pipelines = frozenset(
             pipeline.name
             for pipeline in configuration.pipelines.values()

@@ -24,7 +24,6 @@ from ingest.observe.results import Compacted
 from ingest.plan.assemble import live_store
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
-from ingest.plan.updates import live_merging, updates_in
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
@@ -256,7 +255,7 @@ def _engine(
 ) -> RunSlice:
     """What runs a slice on the ranges that remain."""
     if place.is_dry_run or live_store(plan.stores[table.store]).capabilities.written_by_driver:
-        merging = live_merging(updates_in(plan)[table.store][table.name])
+        merging = plan.tables_with(Updates)[table.store][table.name].merging()
         engine = InProcess(calls, merging, is_cancelled=lambda: place.cancellation.is_requested)
         return partial(engine.run_slice, target, check)
     session = place.session(f"compaction of {table.name}")
@@ -307,7 +306,7 @@ def task_result(work: CompactionWork, ranges: Sequence[Range]) -> dict[str, Any]
         try:
             store.open()
             calls = StoreCalls(lambda: nullcontext(store))
-            merging = live_merging(updates_in(plan)[work.store][work.target.table])
+            merging = plan.tables_with(Updates)[work.store][work.target.table].merging()
             counts, remaining, error = InProcess(calls, merging, work.seconds).run_slice(
                 work.target, work.check, ranges
             )

@@ -13,11 +13,11 @@ from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
 from ingest.api import ConfigError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
-from ingest.plan.blobs import no_blob_store
 from ingest.spark.datasource.filters import ranges_of
 from ingest.spark.datasource.options import ReadOptions
 from ingest.spark.datasource.tables import SourceTable
 from ingest.spark.datasource.values import batches_of
+from sinks.blobs.declared import no_blob_store
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.families import check_families

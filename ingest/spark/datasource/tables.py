@@ -14,15 +14,16 @@ from ingest.config.model import Component, Configuration, declared_in
 from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import store_component
-from ingest.plan.blobs import BlobsOfTable, blobs_of
 from ingest.plan.codec import packed, unpacked
+from ingest.plan.features import planned_in
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
-from ingest.plan.updates import declared_updates, recorded_merging, updates_in
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
+from sinks.blobs.declared import BlobsOfTable, blobs_of
+from sinks.scanning.table_reader import recorded_merging
+from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging
-from sinks.updates.table_updates import TableUpdates
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,7 @@ class SourceTable:
             CatalogError: a plugin is missing in this process, or differs.
             UpdatesDifferError: the table has deferred updates, and the pipeline file declares none, or others.
         """
-        declared = next(iter(updates_in(unpacked(self.plan)).values()), {})
+        declared = next(iter(unpacked(self.plan).tables_with(Updates).values()), {})
         return recorded_merging(store, self.name, declared.get(self.name))
 
     @contextmanager
@@ -104,9 +105,9 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     name = store_name_of(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
-    updates = declared_updates(configuration, name, wanted.table, catalog)
-    tables = {} if updates is None else {wanted.table: updates}
-    blobs = blobs_of(configuration, wanted.table) if declared is not None else None
+    updates = planned_in(configuration, name, wanted.table, Updates(), catalog)
+    tables = {} if updates is None else {wanted.table: {Updates.name: updates}}
+    blobs = blobs_of(configuration.tables, wanted.table) if declared is not None else None
     return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, blobs)
 
 
@@ -150,10 +151,10 @@ def driver_folder() -> Path:
 
 def _packed(
     component: Component[StoreSettings],
-    updates: Mapping[str, TableUpdates],
+    tables: Mapping[str, Mapping[str, Any]],
     folder: Path,
     catalog: Catalog,
     masks: Masks,
 ) -> bytes:
     component = replace(component, settings=component.settings.in_folder(folder))
-    return packed(reading_plan([component], {component.name: updates}, catalog.files, masks))
+    return packed(reading_plan([component], {component.name: tables}, catalog.files, masks))

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from ingest.api import Disposition, IngestError, Row
 from ingest.durable import file_errors
-from ingest.plan.blobs import BlobsOfTable
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plan.stores import reading_store
-from ingest.plan.updates import live_merging, updates_in
 from ingest.spark.jobs.task_errors import plain_error
+from sinks.blobs.declared import BlobsOfTable
 from sinks.dumps.layout import PLAN, FileFormat
 from sinks.dumps.manifest import DumpedPart, TableFile
 from sinks.dumps.ranges import DumpRange, DumpSlice, DumpTarget, Limits, RangeDump
 from sinks.dumps.table_files import write_table_file
 from sinks.files.root import Root
+from sinks.updates.feature import Updates
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
     from pyspark.sql import SparkSession
@@ -137,8 +137,8 @@ class DumpWork:
         has_time: Callable[[], bool],
     ) -> DumpSlice:
         mergings = {
-            table: live_merging(updates)
-            for table, updates in updates_in(plan).get(name, {}).items()
+            table: updates.merging()
+            for table, updates in plan.tables_with(Updates).get(name, {}).items()
             if table in targets and targets[table].rows.updates
         }
         try:

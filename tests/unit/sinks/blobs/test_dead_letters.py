@@ -8,19 +8,20 @@ from typing import TypeVar
 import pytest
 
 from ingest.api import Batch, ErrorBudgetSpentError, Scan, Store, TaskSpec, WriteCounts
+from ingest.api.table_feature import DeadLetterPlace
 from ingest.catalog import Catalog
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
 from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.plan.assemble import plan_of
-from ingest.plan.updates import UPDATES
 from ingest.receipt import Counts
 from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.dead_letters import StoredDeadLetterCommitter, StoredDeadLetters
 from sinks.blobs.errors import BlobGoneError
-from sinks.blobs.large_values import DeadLetterPlace, LargeValues
+from sinks.blobs.large_values import LargeValues
 from sinks.memory import MemoryStore
+from sinks.updates.feature import Updates
 from sinks.writing.driver_store import DriverStore
 from tests.support.counted import counted_blobs
 from tests.support.killed_stores import KilledError
@@ -94,8 +95,8 @@ def test_batch_that_is_not_committed_leaves_nothing(configuration):
 
 def test_plan_of_other_sinks_has_no_blob_store(configuration):
     plan = plan_of(configuration, configuration.pipelines["p"], Catalog())
-    assert plan.dead_letter_blobs is not None
-    assert plan.with_tables(["absent"], UPDATES).dead_letter_blobs is None
+    assert plan.dead_letter_place is not None
+    assert plan.with_tables(["absent"], Updates.name).dead_letter_place is None
 
 
 def test_driver_that_is_killed_at_each_write(configuration):
@@ -144,7 +145,7 @@ def test_blob_store_of_the_first_sink_that_has_one(tmp_path):
         (("%{table}",), "first"),
     ):
         configuration = written(tmp_path, sinks, tables)
-        place = plan_of(configuration, configuration.pipelines["p"], Catalog()).dead_letter_blobs
+        place = plan_of(configuration, configuration.pipelines["p"], Catalog()).dead_letter_place
         assert (None if place is None else place.table) == table
 
 

@@ -16,10 +16,10 @@ from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task, plan_of
-from ingest.plan.blobs import blobs_in
 from ingest.receipt import Receipt
 from ingest.service.committers import committers_of
 from ingest.service.stores import SharedStores
+from sinks.blobs.declared import blobs_in
 from sinks.blobs.errors import BlobsDifferError
 from sinks.blobs.pointers import Pointer
 from sinks.blobs.resolving import resolved

@@ -13,10 +13,10 @@ from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Entry
 from ingest.plan.assemble import plan_of
-from ingest.plan.feeds import feeds_in, sinks_of_feeds
 from ingest.plan.plan import Plan
-from ingest.plan.updates import UPDATES
 from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
+from sinks.feed.feature import Feed
+from sinks.updates.feature import Updates
 
 COMPONENTS = Components(sinks=frozenset({"a", "b"}), decorators=frozenset({"json"}))
 
@@ -62,8 +62,12 @@ def test_plan_has_the_sinks_with_their_stores_and_tables(plan: Plan):
     assert ([sink.name for sink in plain.sinks], list(plain.stores)) == (["plain"], ["other"])
     assert plain.features == {}
     fed = only_sinks(plan, ["fed", "plain"])
-    assert ([*feeds_in(fed)["s"]], sinks_of_feeds(fed), fed.sinks_of(UPDATES)) == (["fed"], {"fed"}, frozenset())
-    assert only_sinks(plan, ["counts"]).sinks_of(UPDATES) == {"counts"}
+    assert (
+        [*fed.tables_with(Feed)["s"]],
+        fed.sinks_of(Feed.name) - fed.sinks_of(Updates.name),
+        fed.sinks_of(Updates.name),
+    ) == (["fed"], {"fed"}, frozenset())
+    assert only_sinks(plan, ["counts"]).sinks_of(Updates.name) == {"counts"}
     assert only_sinks(plan, None) is plan
 
 
@@ -92,12 +96,12 @@ def test_updates_of_a_table_are_replayed_into_all_of_its_sinks(plan: Plan):
     with pytest.raises(ConfigError, match='"two" writes deferred updates of table "shared"') as refused:
         only_sinks(plan, ["counts", "one"])
     assert refused.value.hint == "add --sink two"
-    assert only_sinks(plan, ["two", "one"]).sinks_of(UPDATES) == {"one", "two"}
+    assert only_sinks(plan, ["two", "one"]).sinks_of(Updates.name) == {"one", "two"}
 
 
 def test_sinks_that_run_alone_are_named_unless_they_are_all(plan: Plan):
     assert sinks_alone(only_sinks(plan, ["fed"]), plan) == {"fed"}
-    shared = plan.with_tables({"shared"}, UPDATES)
+    shared = plan.with_tables({"shared"}, Updates.name)
     assert sinks_alone(only_sinks(plan, ["one", "two"]), shared) is None
 
 

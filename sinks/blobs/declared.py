@@ -1,25 +1,19 @@
-"""The blob stores that a configuration declares."""
+"""The blob stores that the tables of a file declare."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar
 
-from ingest.api import ConfigError, NotFoundError, Row, SinkSettings, Store
-from ingest.api.table_feature import FeaturePlan, planned_of
-from ingest.catalog import Catalog
-from ingest.config.model import Component, Configuration, Table
-from ingest.plan.stores import reading_store
+from ingest.api import ConfigError, NotFoundError, Row, Store
+from ingest.api.declared_table import DeclaredTable
 from ingest.suggest import did_you_mean
 from sinks.blobs.blob_options import BlobOptions
 from sinks.blobs.blob_store import BlobStore
 from sinks.blobs.feature import Blobs
-from sinks.blobs.large_values import DeadLetterPlace
 from sinks.blobs.resolving import resolved
-from sinks.blobs.retention_horizon import RetentionHorizon
 from sinks.blobs.tables import BlobTables
-from sinks.files.opening import open_root
-from sinks.mapping.mapper import MapperSettings
+
+TableT = TypeVar("TableT", bound=DeclaredTable)
 
 
 class BlobsOfTable(NamedTuple):
@@ -54,34 +48,14 @@ class BlobsOfTable(NamedTuple):
         return partial(resolved, BlobStore(store, self.name, self.options, owner=table))
 
 
-def blobs_of(configuration: Configuration, table: str) -> BlobsOfTable | None:
-    """The blob store of a table; None if the file declares none."""
-    declared = configuration.tables.get(table)
+def blobs_of(tables: Mapping[str, DeclaredTable], table: str) -> BlobsOfTable | None:
+    """The blob store of a table; None if the file, which has these tables, declares none."""
+    declared = tables.get(table)
     blobs = None if declared is None else Blobs.options_of(declared)
     return None if blobs is None else BlobsOfTable(blobs.prefix(table), blobs.stored())
 
 
-@contextmanager
-def blob_store(configuration: Configuration, catalog: Catalog, table: str) -> Iterator[BlobStore]:
-    """
-    The blob store of a table, open for reading.
-
-    Args:
-        configuration: declares the table.
-        catalog: of the configuration.
-        table: its name.
-
-    Raises:
-        NotFoundError: the file declares no such table.
-        ConfigError: the table has no blob store.
-        StoreError: the store is unavailable.
-    """
-    declared = table_with_blobs(configuration, table)
-    with reading_store(configuration.stores[declared.store], catalog) as store:
-        yield blobs_in(store, declared)
-
-
-def require_blobs(store: Store[Any], table: Table) -> None:
+def require_blobs(store: Store[Any], table: DeclaredTable) -> None:
     """
     Check that a blob was stored before.
 
@@ -95,15 +69,18 @@ def require_blobs(store: Store[Any], table: Table) -> None:
             raise NotFoundError(f'there is no table "{own}"', hint="no blob was stored yet")
 
 
-def table_with_blobs(configuration: Configuration, table: str) -> Table:
+def table_with_blobs(tables: Mapping[str, TableT], table: str) -> TableT:
     """
     A table that has a blob store.
+
+    Args:
+        tables: of the file, by name.
+        table: its name.
 
     Raises:
         NotFoundError: the file declares no such table.
         ConfigError: the table has no blob store.
     """
-    tables = configuration.tables
     found = {name: blobs for name, each in tables.items() if (blobs := Blobs.options_of(each)) is not None}
     if table not in tables:
         hint = did_you_mean(table, found)
@@ -118,7 +95,7 @@ def table_with_blobs(configuration: Configuration, table: str) -> Table:
     return tables[table]
 
 
-def blobs_in(store: Store[Any], table: Table) -> BlobStore:
+def blobs_in(store: Store[Any], table: DeclaredTable) -> BlobStore:
     """
     The blob store of a table, in its open store.
 
@@ -129,18 +106,6 @@ def blobs_in(store: Store[Any], table: Table) -> BlobStore:
     if blobs is None:
         raise no_blob_store(table.name)
     return BlobStore(store, blobs.prefix(table.name), blobs.stored(), owner=table.name)
-
-
-def dumps_of(configuration: Configuration, table: str) -> RetentionHorizon:
-    """
-    The dumps of a table that may name blobs, in the root that the file declares; a sweep begins with this call.
-
-    Raises:
-        ConfigError: the file system of the root is not installed.
-        StoreUnavailableError: it does not answer, or the root may not be read.
-    """
-    roots = () if configuration.dump is None else (open_root(configuration.dump.root),)
-    return RetentionHorizon.of_dumps(roots, table)
 
 
 def no_blob_store(table: str, owner: str | None = None) -> ConfigError:
@@ -156,23 +121,3 @@ def no_blob_store(table: str, owner: str | None = None) -> ConfigError:
             f'table "{table}" has no blob store: it belongs to the one of table "{owner}"', hint=f'name "{owner}"'
         )
     return ConfigError(f'table "{table}" has no blob store', hint="add `blobs: {}` to it under `tables`")
-
-
-def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: FeaturePlan) -> DeadLetterPlace | None:
-    """
-    The blob store of the first sink that moves large values; None if no sink does so.
-
-    Args:
-        sinks: of a pipeline, in the order of the file.
-        features: of the tables. A sink that takes the table from the event has the first one of its store.
-    """
-    for sink in sinks:
-        store = sink.settings.store_name
-        if store is None:
-            continue
-        # only the settings of a mapper name a store
-        fixed = cast("MapperSettings", sink.settings).fixed_table
-        for table, values in planned_of(features.get(store, {}), Blobs.name).items():
-            if fixed in {None, table}:
-                return DeadLetterPlace(store, table, values)
-    return None

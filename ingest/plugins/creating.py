@@ -1,15 +1,34 @@
 """Creates the components of a plan."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from ingest.api import Decorator, FanOut, Model, Store
-from ingest.config.model import Component
 from ingest.plugins.contract import BadPluginError
 from ingest.plugins.guard import FATAL, describe_exception
 from ingest.plugins.loader import class_at
 
 
-def create(component: Component[Model], *arguments: object) -> Any:
+class Located(Protocol):
+    """A component of a plan, as `ingest.config.model.Component`."""
+
+    @property
+    def name(self) -> str:
+        """Its name in errors."""
+
+    @property
+    def path(self) -> str:
+        """Import path of its class."""
+
+    @property
+    def provider(self) -> str:
+        """The package that provides it; "" if it is built in."""
+
+    @property
+    def settings(self) -> Model:
+        """Its options."""
+
+
+def create(component: Located, *arguments: object) -> Any:
     """
     A component of a plan, constructed with its settings.
 
@@ -34,7 +53,7 @@ def create(component: Component[Model], *arguments: object) -> Any:
     return created
 
 
-def _check_created(created: Any, component: Component[Model]) -> None:
+def _check_created(created: Any, component: Located) -> None:
     if getattr(created, "settings", None) is not component.settings:
         raise TypeError("its attribute `settings` is not the settings it was given")
     if isinstance(created, Decorator | FanOut) and not isinstance(created.drop_reason, str):
