@@ -43,7 +43,8 @@ fmt: setup  ## format, and apply ruff's automatic fixes
 
 check: setup  ## ruff, mypy, import contracts, generated docs, links, layout of tests, figures
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/lint-imports
-	@$(BIN)/python deploy/docs/generate.py --check && $(BIN)/python deploy/checks/tree.py
+	@$(BIN)/python deploy/docs/generate.py --check && $(BIN)/python deploy/prometheus/generate.py --check
+	@$(BIN)/python deploy/checks/tree.py
 	@$(BIN)/python deploy/checks/figures.py
 
 long-files:  ## files of the product with more than 300 lines, for a review
@@ -76,8 +77,8 @@ bench: maven setup  ## the benchmarks of the goals, about two hours; writes docs
 bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours
 	@$(BIN)/python -m tests.bench --all --write
 
-docs: setup  ## generate docs/reference from the code
-	@$(BIN)/python deploy/docs/generate.py
+docs: setup  ## generate docs/reference, the dashboard and the alerts of Kubernetes
+	@$(BIN)/python deploy/docs/generate.py && $(BIN)/python deploy/prometheus/generate.py
 
 site: setup  ## the documents as a site with search, in dist/site; VERSION=0.2 publishes it on the branch gh-pages of this clone
 	@deploy/site/build.sh $(VERSION)
