@@ -1,7 +1,10 @@
 """The page of a service in a real browser: what it shows, its buttons, and that no event can become markup."""
 
+import base64
+import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
-from ingest.receipt import Counts
+from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 from ingest.service.control import Control
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.jobs.scheduler import Jobs
@@ -26,6 +29,9 @@ from tests.support.programs import needs
 pytestmark = needs("chromedriver")
 
 WAIT_S = 20.0
+DECORATOR, SINK = ComponentType.DECORATOR, ComponentType.SINK
+PICTURES = os.environ.get("PICTURES")
+"""Folder into which the pictures of the documents are written."""
 SCRIPT = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
 
 
@@ -36,6 +42,7 @@ class Service:
     Attributes:
         address: of the endpoint.
         pauses: what the commands have paused.
+        components: the figures of each micro-batch.
     """
 
     def __init__(self, folder: Path, names: list[str]) -> None:
@@ -44,6 +51,7 @@ class Service:
         self.health = Health(names)
         self.pauses = Pauses(folder / "paused")
         self.jobs = Jobs(Metrics(process=False))
+        self.components: dict[ComponentKey, Figures] = {}
         self.pages = pages(self.health, activity=self.activity, control=Control(self.pauses, names), jobs=self.jobs)
         self.endpoint = HttpEndpoint("127.0.0.1:0", self.pages, None)
         self.endpoint.start()
@@ -58,6 +66,7 @@ class Service:
             for name, read in reads.items():
                 codes = Counter(zip(failed, failed, strict=True))
                 counts = Counts(records=read, read=read, stored=read, dead_lettered_by=codes)
+                counts.components = {each: replace(figures) for each, figures in self.components.items()}
                 self.activity.durable(name, number, 1_308_748_686_000, counts, 0.25 + number % 7 / 10)
                 self.activity.lag(name, "web", 0, number)
 
@@ -105,6 +114,15 @@ class Page:
         """Click on a button."""
         self.opened.find_element(By.XPATH, f"//button[normalize-space()='{label}']").click()
 
+    def picture(self, file: Path) -> None:
+        """Write what is seen down to the partitions."""
+        bottom = self.opened.execute_script("return document.getElementById('partitions').getBoundingClientRect().top")
+        self.opened.set_window_size(1100, 1400)
+        clip = {"x": 0, "y": 0, "width": 1100, "height": bottom - 40, "scale": 1.5}
+        taken = self.opened.execute_cdp_cmd("Page.captureScreenshot", {"format": "png", "clip": clip})
+        file.write_bytes(base64.b64decode(taken["data"]))
+        self.opened.set_window_size(*DESKTOP)
+
     def use_token(self, token: str) -> None:
         """Enter the control token."""
         self.opened.find_element(By.CSS_SELECTOR, "#token input").send_keys(token)
@@ -127,6 +145,37 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_first(service: Servi
     opened.find_element(By.LINK_TEXT, "access").click()
     page.wait_for("at most 100", "#plots")
     assert problems_of(opened) == []
+
+
+def test_chain_marks_what_is_slow_and_what_fails(service: Service, opened: Chrome) -> None:
+    kinds = {
+        SOURCE: "kafka",
+        (DECORATOR, "filter"): "filter",
+        (DECORATOR, "parse"): "regex",
+        (SINK, "logs"): "attr2hbase",
+    }
+    service.activity.built("access", kinds)
+    service.components = {
+        SOURCE: Figures(3_000, 3_000, sampled=10, sampled_ns=30_000),
+        (DECORATOR, "filter"): Figures(3_000, 2_700, dropped=300, sampled=10, sampled_ns=10_000),
+        (DECORATOR, "parse"): Figures(2_700, 2_430, failed=270, sampled=10, sampled_ns=240_000),
+        (SINK, "logs"): Figures(2_430, 2_430, sampled=10, sampled_ns=30_000),
+    }
+    service.batches({"access": 3_000, "orders": 900, "ticks": 60})
+    service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")
+    service.activity.failed("orders", "store_unavailable", "no region server answers at hbase-1:16020")
+    page = Page(opened, service.endpoint.url, "/#access")
+    page.wait_for("regex parse", "#chain")
+    shown = {each.text.splitlines()[0]: each for each in opened.find_elements(By.CSS_SELECTOR, "#chain li")}
+    assert list(shown) == ["kafka source", "filter", "regex parse", "attr2hbase logs"]
+    assert "dropped/s\n15 (10 %)" in shown["filter"].text
+    marked = {
+        name: [each.text for each in item.find_elements(By.CSS_SELECTOR, ".slow, .failed")]
+        for name, item in shown.items()
+    }
+    assert {name: texts for name, texts in marked.items() if texts} == {"regex parse": ["14 (10 %)", "77 %"]}
+    if PICTURES:
+        page.picture(Path(PICTURES) / "page.png")
 
 
 def test_it_updates_itself_and_survives_a_restart_of_the_service(service: Service, opened: Chrome) -> None:
@@ -173,13 +222,14 @@ def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
 
 def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
     service = Service(tmp_path, [SCRIPT])
+    service.activity.built(SCRIPT, {(DECORATOR, SCRIPT): SCRIPT})
     try:
         service.batches({SCRIPT: 10}, SCRIPT)
         service.activity.lag(SCRIPT, SCRIPT, 0, 5)
         service.activity.failed(SCRIPT, SCRIPT, SCRIPT)
         service.health.change(SCRIPT, State.BLOCKED, SCRIPT)
         page = Page(opened, service.endpoint.url)
-        for selector in ("#pipelines", "#detail-title", "#reason", "#dead-letters", "#errors", "#partitions"):
+        for selector in ("#pipelines", "#detail-title", "#reason", "#dead-letters", "#errors", "#partitions", "#chain"):
             page.wait_for(SCRIPT, selector)
         assert opened.execute_script("return window.hacked") is None
         assert problems_of(opened) == []

@@ -3,6 +3,7 @@
 const STATUS_MS = 2000;
 const HISTORY_MS = 15000;
 const PARTITIONS = 20;
+const SLOW_SHARE = 0.5;  // of the time of a chain: what one would make faster first
 const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 
@@ -39,6 +40,8 @@ function seconds(value) {
   return value < 172800 ? `${Math.round(value / 3600)} h` : `${Math.round(value / 86400)} d`;
 }
 
+const percent = (value) => `${number(value * 100)} %`;
+const share = (part, whole) => (whole ? `${number(part)} (${percent(part / whole)})` : number(part));
 const ago = (ms) => seconds(Math.max(1, Math.round((Date.now() - ms) / 1000)));
 const time = (ms) => new Date(ms).toISOString().replace("T", " ").replace(/\..*/, " UTC");
 const sum = (counts) => Object.values(counts).reduce((total, count) => total + count, 0);
@@ -195,15 +198,21 @@ function showPlots(values) {
 
 function showChain(components) {
   if (!components.length) {
-    byId("chain").replaceChildren(element("p", {text: "No figures yet", class: "none"}));
+    byId("chain").replaceChildren(element("p", {text: "The pipeline is not built yet", class: "none"}));
     return;
   }
   const items = components.map((each) => {
+    const {received_per_s: received, dropped_per_s: dropped, failed_per_s: failed} = each.rates;
     const figures = element("dl");
-    for (const [name, value] of Object.entries(each.figures ?? {})) {
-      figures.append(element("dt", {text: name}), element("dd", {text: typeof value === "number" ? number(value) : `${value}`}));
-    }
-    return element("li", {}, element("b", {text: each.label}), figures);
+    const figure = (name, value, kind = "") => figures.append(element("dt", {text: name}), element("dd", {text: value, class: kind}));
+    figure("events/s", number(received));
+    if (each.dropped) figure("dropped/s", share(dropped, received));
+    if (each.failed) figure("failed/s", share(failed, received), failed > 0 ? "failed" : "");
+    const isSlow = each.time_share >= SLOW_SHARE && components.length > 2;
+    if (each.microseconds !== null) figure("time an event", `${number(each.microseconds)} µs`);
+    if (each.time_share !== null) figure("of the time", percent(each.time_share), isSlow ? "slow" : "");
+    const name = each.kind && each.kind !== each.name ? `${each.kind} ` : "";
+    return element("li", {class: each.type}, element("span", {text: name}), element("b", {text: each.name}), figures);
   });
   byId("chain").replaceChildren(element("ol", {}, ...items));
 }
