@@ -43,6 +43,7 @@ class Declaration:
         dropped: its meaning as the reason of a drop; often "".
         disposition: of an error; None for other codes.
         exit_code: of a command that fails with the error; None if no command does.
+        file: that declares it, from the root of the product.
     """
 
     code: str
@@ -52,6 +53,11 @@ class Declaration:
     dropped: str = ""
     disposition: Disposition | None = None
     exit_code: int | None = None
+    file: str = ""
+
+
+_Statement = tuple[str, ast.stmt]
+"""A statement that may declare a code, after the file that it is in."""
 
 
 def declarations() -> list[Declaration]:
@@ -64,7 +70,7 @@ def declarations() -> list[Declaration]:
     nodes = [node for package in _PACKAGES for node in _statements(_ROOT / package)]
     found = _declared(nodes)
     for names in (
-        [node.name for node in nodes if isinstance(node, ast.ClassDef)],
+        [node.name for _, node in nodes if isinstance(node, ast.ClassDef)],
         [(each.of, each.code) for each in found],
     ):
         twice = [name for name, times in Counter(names).items() if times > 1]
@@ -86,29 +92,38 @@ def of_plugins() -> list[Declaration]:
     return _declared(nodes)
 
 
-def _statements(place: Path) -> list[ast.stmt]:
+def _statements(place: Path) -> list[_Statement]:
     """The statements that may declare a code, of a file or of all files of a folder."""
     files = sorted(place.rglob("*.py")) if place.is_dir() else [place] if place.suffix == ".py" else []
-    texts = [text for file in files for text in _STATEMENTS.findall(file.read_text(encoding="utf-8"))]
-    return [ast.parse(text).body[0] for text in texts]
+    texts = [(file, text) for file in files for text in _STATEMENTS.findall(file.read_text(encoding="utf-8"))]
+    return [
+        (str(file.relative_to(_ROOT)) if file.is_relative_to(_ROOT) else "", ast.parse(text).body[0])
+        for file, text in texts
+    ]
 
 
-def _declared(nodes: Iterable[ast.stmt]) -> list[Declaration]:
+def _declared(nodes: Iterable[_Statement]) -> list[Declaration]:
     classes: dict[str, ast.ClassDef] = {}
+    files: dict[str, str] = {}
     others: list[Declaration] = []
-    for node in nodes:
+    for file, node in nodes:
         match node:
             case ast.ClassDef(name=name) if name.endswith("Error"):
                 classes[name] = node
+                files[name] = file
             case ast.ClassDef(name=name, body=body):
                 members = [each.value for each in body if isinstance(each, ast.Assign)]
-                others += (Declaration(*_texts(each.elts), of=name) for each in members if isinstance(each, ast.Tuple))
+                others += (
+                    Declaration(*_texts(each.elts), of=name, file=file)
+                    for each in members
+                    if isinstance(each, ast.Tuple)
+                )
             case ast.Assign(value=value):
                 for each in ast.walk(value):
                     match each:
                         case ast.Call(func=ast.Name("drop_reason" | "blocked_reason" as function), args=args):
-                            others.append(Declaration(*_texts(args), of=function))
-    return [*_of_errors(classes), *others]
+                            others.append(Declaration(*_texts(args), of=function, file=file))
+    return [*_of_errors(classes, files), *others]
 
 
 def _texts(nodes: list[ast.expr]) -> tuple[str, str, str]:
@@ -116,7 +131,7 @@ def _texts(nodes: list[ast.expr]) -> tuple[str, str, str]:
     return code, meaning, remedy[0] if remedy else ""
 
 
-def _of_errors(classes: dict[str, ast.ClassDef]) -> Iterator[Declaration]:
+def _of_errors(classes: dict[str, ast.ClassDef], files: dict[str, str]) -> Iterator[Declaration]:
     for node in classes.values():
         line = [node]
         while classes.get(base := _base(line[-1]), node) not in line:
@@ -136,6 +151,7 @@ def _of_errors(classes: dict[str, ast.ClassDef]) -> Iterator[Declaration]:
             dropped=_literal(own.get("dropped", ast.Constant(""))),
             disposition=Disposition[_last_name(inherited["disposition"])],
             exit_code=None if is_of_event else _literal(inherited["exit_code"]),
+            file=files[node.name],
         )
 
 

@@ -15,6 +15,36 @@ _REACTIONS = {
     Disposition.STOP: "The pipeline or command stops; unfinished work is not acknowledged.",
 }
 
+FIRST = (
+    *("store_unavailable", "store_busy", "store_refused", "no_table", "unknown_family", "schema", "families_changed"),
+    *("source_unavailable", "position_lost", "topic_deleted", "topic_recreated"),
+    *("access_denied", "login_failed", "tls_failed", "kerberos_failed", "kdc_unavailable"),
+    *("checkpoint", "locked", "error_budget", "integrity", "buckets_differ", "updates_differ", "other_owner"),
+    *("disk_full", "disk_denied", "state_unavailable", "jvm_lost", "jvm_unresponsive", "batch_slow", "start_slow"),
+    *("config_invalid", "not_found", "not_running", "no_answer"),
+    *("no_match", "bad_json", "bad_time", "no_row_key", "row_key_too_long", "decorator_timeout"),
+)
+"""The forty codes that an operator meets first: servers, rights, state, the machine, and events of an unfit format."""
+AREAS = (
+    ("Events", ()),
+    ("Kafka, files and schemas", ("ingest/kafka", "ingest/service/kafka", "ingest/sources", "ingest/registry")),
+    (
+        "Stores and tables",
+        ("ingest/api/store_errors", "sinks/hbase", "sinks/rocksdb", "sinks/writing", "sinks/scanning", "sinks/owning"),
+    ),
+    ("Dead letters and replays", ("ingest/dead_letters", "ingest/service/dead_letters", "ingest/service/replay")),
+    ("Deferred updates", ("sinks/updates", "sinks/folding", "ingest/service/rewriting")),
+    ("Change feeds", ("sinks/feed",)),
+    ("Blobs", ("sinks/blobs",)),
+    ("Dumps and copies", ("sinks/dumps", "sinks/bootstrap", "ingest/service/dumps")),
+    ("Archive", ("sinks/archive", "ingest/service/archive")),
+    ("Spark", ("ingest/spark",)),
+    ("State and files", ("ingest/durable",)),
+    ("Jobs and the endpoint", ("ingest/service/jobs", "ingest/service/endpoint")),
+    ("Pipelines, commands and plugins", ("",)),
+)
+"""Title -> where its codes are declared, the first that fits; those of events are in the first, wherever they are."""
+
 
 @dataclass(frozen=True, slots=True)
 class ErrorPage:
@@ -25,6 +55,7 @@ class ErrorPage:
         reaction: its effect; "" for problems of a configuration.
         exit_code: exit code of a command that fails with it; None if no command does.
         reasons: what it means as the reason of a drop, or of a dead letter that a replay skips; often both are "".
+        file: that declares it.
     """
 
     code: str
@@ -34,6 +65,14 @@ class ErrorPage:
     exit_code: int | None = None
     disposition: Disposition | None = None
     reasons: tuple[str, str] = ("", "")
+    file: str = ""
+
+    @property
+    def area(self) -> str:
+        """The title of its area."""
+        if self.disposition is Disposition.DIVERT:
+            return AREAS[0][0]
+        return next(title for title, places in AREAS if self.file.startswith(places))
 
 
 def error_pages(declared: Iterable[Declaration] | None = None) -> list[ErrorPage]:
@@ -57,13 +96,14 @@ def _page(code: str, declared: Iterable[Declaration]) -> ErrorPage:
         return ErrorPage(code, error.meaning, error.remedy, exit_code=2, reasons=reasons)
     disposition = error.disposition or Disposition.RETRY  # of a blocked pipeline
     reaction = _REACTIONS[disposition]
-    return ErrorPage(code, error.meaning, error.remedy, reaction, error.exit_code, disposition, reasons)
+    return ErrorPage(code, error.meaning, error.remedy, reaction, error.exit_code, disposition, reasons, error.file)
 
 
 def errors_page() -> str:
     """The reference page of all codes."""
     kinds = [each for each in declarations() if each.of == "Kind"]
     pages = error_pages()
+    running = {page.code: page for page in pages if page.disposition is not None}
     return "\n".join(
         [
             "# Errors",
@@ -85,14 +125,18 @@ def errors_page() -> str:
                 "until it succeeds. `stop`: the pipeline stops."
             ),
             "",
-            "| code | disposition | exit code | meaning | what to do |",
-            "|---|---|---|---|---|",
-            *(
-                _row(f"`{page.code}`", page.disposition.value, page.exit_code, page.meaning, page.remedy)
-                for page in pages
-                if page.disposition is not None
-            ),
+            "### Met first",
             "",
+            *_table(running[code] for code in FIRST),
+            *(
+                line
+                for title, _ in AREAS
+                for line in (
+                    f"### {title}",
+                    "",
+                    *_table(page for page in running.values() if page.area == title and page.code not in FIRST),
+                )
+            ),
             "## Reasons of drops",
             "",
             "A `filter` has a reason of its own (`reason`), other decorators that drop an event their name.",
@@ -109,6 +153,14 @@ def errors_page() -> str:
             "",
         ]
     )
+
+
+def _table(pages: Iterable[ErrorPage]) -> Iterable[str]:
+    rows = [
+        _row(f"`{each.code}`", each.disposition and each.disposition.value, each.exit_code, each.meaning, each.remedy)
+        for each in pages
+    ]
+    return ["| code | disposition | exit code | meaning | what to do |", "|---|---|---|---|---|", *rows, ""]
 
 
 def _row(*cells: object) -> str:

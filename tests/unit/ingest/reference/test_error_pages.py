@@ -18,7 +18,7 @@ from ingest.config import Kind
 from ingest.dead_letters.replay_batches import SkipReason
 from ingest.reference import declarations as reference
 from ingest.reference.declarations import declarations
-from ingest.reference.error_pages import error_page, error_pages, errors_page
+from ingest.reference.error_pages import FIRST, error_page, error_pages, errors_page
 
 ROOT = Path(product.__file__).parents[1]
 
@@ -225,3 +225,25 @@ def test_reason_of_a_blocked_pipeline_has_no_exit_code():
 def test_errors_of_events_have_no_exit_code():
     of_events = {each.code for each in known(EventError).values() if each.__module__ == api.EventError.__module__}
     assert {code for code in of_events if error_page(code).exit_code is not None} == set()
+
+
+def test_page_has_each_code_once_and_the_forty_that_are_met_first_on_top():
+    running = errors_page().partition("## While running")[2].partition("## Reasons of drops")[0]
+    shown = re.findall(r"^\| `(\w+)` \|", running, re.MULTILINE)
+    assert tuple(shown[:40]) == FIRST
+    assert sorted(shown) == [page.code for page in error_pages() if page.disposition is not None]
+
+
+@pytest.mark.parametrize(
+    ("code", "area"),
+    [
+        ("bad_cef", "Events"),
+        ("record_too_large", "Kafka, files and schemas"),
+        ("store_busy", "Stores and tables"),
+        ("dump_corrupt", "Dumps and copies"),
+        ("lease_lost", "State and files"),
+        ("lifecycle", "Pipelines, commands and plugins"),
+    ],
+)
+def test_area_of_a_code_is_that_of_its_file_but_events_have_one_of_their_own(code, area):
+    assert next(page.area for page in error_pages() if page.code == code) == area
