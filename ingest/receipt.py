@@ -81,6 +81,7 @@ class Counts(WriteCounts):
             were too large; a record that failed in several sinks may count once for each.
         components: figures of each component in the order of the pipeline; empty for a task that does not run all of
             them, as in a replay.
+        worker_bytes: resident memory of the largest process that ran a task; 0 if it is unknown.
     """
 
     records: int = 0
@@ -93,6 +94,7 @@ class Counts(WriteCounts):
     dead_letter_bytes: int = 0
     by_place: int = 0
     components: dict[ComponentKey, Figures] = field(default_factory=dict)
+    worker_bytes: int = field(default=0, compare=False)
 
     @property
     def has_stored(self) -> bool:
@@ -119,6 +121,7 @@ class Counts(WriteCounts):
         self.dead_lettered_by.update(other.dead_lettered_by)
         self.dead_letter_bytes += other.dead_letter_bytes
         self.by_place += other.by_place
+        self.worker_bytes = max(self.worker_bytes, other.worker_bytes)
         for component, figures in other.components.items():
             self.components.setdefault(component, Figures()).add(figures)
 

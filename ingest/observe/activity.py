@@ -9,6 +9,8 @@ from typing import Any
 
 from ingest.api import TopicPartition
 from ingest.observe.history import History
+from ingest.observe.results import JvmMemory
+from ingest.process_memory import resident_bytes
 from ingest.receipt import ComponentKey, Counts, Figures
 
 RATE_S = 60.0
@@ -30,6 +32,7 @@ class _Pipeline:
     newest: deque[tuple[float, Counts]] = field(default_factory=deque)
     components: dict[ComponentKey, Figures] = field(default_factory=dict)
     kinds: Mapping[ComponentKey, str] | None = None
+    worker_bytes: int = 0
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[TopicPartition, int] = field(default_factory=dict)
     lag: int = 0
@@ -64,6 +67,7 @@ class Activity:
         self._clock = clock
         self._lock = threading.Lock()
         self._pipelines: dict[str, _Pipeline] = {}
+        self._jvm: JvmMemory | None = None
 
     def durable(self, pipeline: str, batch_id: int, batch_time_ms: int, counts: Counts, seconds: float) -> None:
         """A batch of a pipeline is durable."""
@@ -89,6 +93,7 @@ class Activity:
             found.history.batch(now, counts.read, seconds)
             for component, figures in counts.components.items():
                 found.components.setdefault(component, Figures()).add(figures)
+            found.worker_bytes = counts.worker_bytes
             recent = Counts(read=counts.read, stored=counts.stored, components=counts.components)
             found.newest.append((now, recent))
             self._forget(found, now)
@@ -196,6 +201,7 @@ class Activity:
                     "stored_per_s": round(recent.stored / seconds, 1),
                 },
                 "components": _components(found, recent.components, seconds, self._mask),
+                "worker_bytes": found.worker_bytes or None,
                 "max_rate": found.max_rate,
                 "throttle": {
                     "ratio": round(found.throttle(), 3),
@@ -208,6 +214,16 @@ class Activity:
                 "errors": list(found.errors),
                 "dead_letters": dict(found.dead_letters),
             }
+
+    def jvm(self, memory: JvmMemory) -> None:
+        """Set the memory of Spark's JVM."""
+        with self._lock:
+            self._jvm = memory
+
+    def memory(self) -> dict[str, Any]:
+        """The memory of this process and of Spark's JVM as plain data; `jvm` is None before it is known."""
+        with self._lock:
+            return {"driver_bytes": resident_bytes(), "jvm": None if self._jvm is None else self._jvm._asdict()}
 
     def _of(self, pipeline: str) -> _Pipeline:
         found = self._pipelines.get(pipeline)

@@ -140,6 +140,12 @@ METRICS = (
         "Fraction of time in which a pipeline may write; below 1 after busy answers of a store.",
     ),
     Metric(
+        "attr2hbase_worker_memory_bytes",
+        Kind.GAUGE,
+        "bytes",
+        "Resident memory of the largest Python process that ran a task of the last acknowledged micro-batch.",
+    ),
+    Metric(
         "attr2hbase_batch_attempts_total",
         Kind.COUNTER,
         "attempts",
@@ -198,6 +204,27 @@ METRICS = (
         Kind.COUNTER,
         "lines",
         "Log lines dropped because the stderr of this process was not read; pipelines do not wait for it.",
+        scope=Scope.PROCESS,
+    ),
+    Metric(
+        "attr2hbase_jvm_heap_used_bytes",
+        Kind.GAUGE,
+        "bytes",
+        "Used heap of Spark's driver JVM, each ten seconds.",
+        scope=Scope.PROCESS,
+    ),
+    Metric(
+        "attr2hbase_jvm_heap_max_bytes",
+        Kind.GAUGE,
+        "bytes",
+        "Heap that Spark's driver JVM may have.",
+        scope=Scope.PROCESS,
+    ),
+    Metric(
+        "attr2hbase_jvm_gc_seconds_total",
+        Kind.COUNTER,
+        "seconds",
+        "Time of the garbage collections of Spark's driver JVM.",
         scope=Scope.PROCESS,
     ),
     Metric(

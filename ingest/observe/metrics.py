@@ -14,12 +14,13 @@ from ingest.observe.health import State
 from ingest.observe.metric import Kind, Metric, Scope, labels_of
 from ingest.observe.metric_table import METRICS
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
-from ingest.observe.results import ArchiveSize, Compacted, Dumped, GroupLag, Swept
+from ingest.observe.results import ArchiveSize, Compacted, Dumped, GroupLag, JvmMemory, Swept
 from ingest.receipt import ComponentKey, Counts, Figures
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
 MAX_LABEL_CHARS = 64  # a longer "reason" contains data
 OTHER = "other"
+_OF_JVM = [metric for metric in METRICS if metric.name.startswith("attr2hbase_jvm_")]
 
 
 class Metrics:
@@ -64,8 +65,9 @@ class Metrics:
         self._lags: dict[str, Partitions] = {}
         self._intervals_s: dict[str, float] = {}
         self._awaited_since_s: dict[str, float] = {}
+        self._gc_seconds = 0.0
         for metric in METRICS:
-            if metric.name != DROPPED_LINES:
+            if metric.name != DROPPED_LINES and metric not in _OF_JVM:
                 self._register(metric)
         if dropped_lines is not None:
             self._registry.register(DroppedLines(dropped_lines))
@@ -154,6 +156,8 @@ class Metrics:
             )
             self._add_tally("attr2hbase_events_dead_lettered_total", pipeline, counts.dead_lettered_by.items())
             self._add_components(pipeline, counts.components)
+            if counts.worker_bytes:
+                self._gauges["attr2hbase_worker_memory_bytes"].labels(pipeline).set(counts.worker_bytes)
             for each in ("cells", "joined_puts", "bytes", "write_calls", "retries"):
                 self._add(f"attr2hbase_{each}_total", pipeline, getattr(counts, each))
             flushes = self._histograms["attr2hbase_flush_seconds"].labels(pipeline)
@@ -341,6 +345,19 @@ class Metrics:
             for table in sorted(sizes)[:MAX_LABEL_VALUES]:
                 for name, value in zip(names, sizes[table], strict=True):
                     self._gauges[name].labels(table).set(value)
+
+    def jvm(self, memory: JvmMemory) -> None:
+        """Set the memory of Spark's JVM."""
+        with self._lock:
+            if "attr2hbase_jvm_heap_used_bytes" not in self._gauges:  # a process without a JVM has none of them
+                for metric in _OF_JVM:
+                    self._register(metric)
+            self._gauges["attr2hbase_jvm_heap_used_bytes"].set(memory.heap_used_bytes)
+            self._gauges["attr2hbase_jvm_heap_max_bytes"].set(memory.heap_max_bytes)
+            # those of a JVM that was started again begin at 0
+            grown_s = memory.gc_seconds - self._gc_seconds
+            self._counters["attr2hbase_jvm_gc_seconds_total"].inc(grown_s if grown_s >= 0 else memory.gc_seconds)
+            self._gc_seconds = memory.gc_seconds
 
     def render(self) -> tuple[str, bytes]:
         """Content type and text of a scrape."""

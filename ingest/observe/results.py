@@ -1,4 +1,4 @@
-"""What metrics record of tables."""
+"""What metrics record of tables, and of Spark's JVM."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -93,3 +93,18 @@ class Swept(NamedTuple):
     purged_bytes: int
     kept: Mapping[str, int]
     end_s: float
+
+
+class JvmMemory(NamedTuple):
+    """
+    The memory of Spark's driver JVM.
+
+    Attributes:
+        heap_used_bytes: of the heap.
+        heap_max_bytes: that the heap may have.
+        gc_seconds: time of garbage collections since the JVM started.
+    """
+
+    heap_used_bytes: int
+    heap_max_bytes: int
+    gc_seconds: float

@@ -159,7 +159,8 @@ class Pages:
         return Response(text.encode("utf-8", "backslashreplace"), status)
 
     def _pipelines(self, _request: Request) -> Response:
-        return _json({"pipelines": [self._status(each) for each in self._health.snapshot()]})
+        pipelines = [self._status(each) for each in self._health.snapshot()]
+        return _json({"pipelines": pipelines, "memory": self._activity.memory()})
 
     def _pipeline(self, _request: Request, pipeline: str) -> Response:
         for each in self._health.snapshot():

@@ -28,6 +28,7 @@ from ingest.service.feed_watch import FeedWatch
 from ingest.service.job_kinds import SCHEDULED
 from ingest.service.jobs.job_run import JobContext
 from ingest.service.jobs.loans import Loans
+from ingest.service.jobs.periodic import Periodic
 from ingest.service.jobs.schedule import Schedule
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.kafka.retention import RetentionWatches
@@ -46,6 +47,7 @@ from ingest.service.supervisor import Supervisor
 from ingest.service.systemd import ServiceManager
 from ingest.service.tables import OwnerOptions
 from ingest.spark.errors import JvmLostError
+from ingest.spark.jvm_memory import jvm_memory
 from ingest.spark.session import close_session, forget_java, is_alive, is_submitted, max_tasks, open_session
 from ingest.spark.signals import forward_signals
 from ingest.spark.state import checkpoint_folder, java_properties, session_options, state_of
@@ -53,6 +55,8 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
 
+JVM_MEMORY_S = 10.0
+"""Time between two measurements of the memory of Spark's JVM, each of a few milliseconds."""
 _log = logger(__name__)
 
 
@@ -208,7 +212,8 @@ def _run(
             )
         )
         recovery()
-        failed = supervisor.run()
+        with Periodic("jvm-memory", JVM_MEMORY_S, partial(_measure_jvm, shared, session), join_s=0.0):
+            failed = supervisor.run()
         errors = [*unbuilt.values(), *failed]
         ended = {name: Totals() for name in plans} | shared.totals
         paused = list(filter(control.is_paused, ended))
@@ -221,6 +226,14 @@ def _run(
             _explained(supervisor.pipelines, failed),
             (last.configuration, last.catalog),
         )
+
+
+def _measure_jvm(shared: Shared, session: Session) -> None:
+    """Called by a thread of its own: a JVM that hangs answers never."""
+    memory = jvm_memory(session)
+    if memory is not None:
+        shared.metrics.jvm(memory)
+        shared.activity.jvm(memory)
 
 
 def _explained(pipelines: Iterable[LivePipeline], errors: Iterable[BaseException]) -> frozenset[tuple[str, int]]:

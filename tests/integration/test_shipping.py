@@ -1,4 +1,4 @@
-"""Content for the tasks of real Spark jobs leaves no file in `spark.local.dir`."""
+"""Content for the tasks of real Spark jobs leaves no file in `spark.local.dir`; the memory of its JVM."""
 
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from ingest.spark.jvm_memory import jvm_memory
 from ingest.spark.session import close_session, open_session
 from ingest.spark.shipping import Content, Shipment, shipped
 from ingest.spark.streaming.reading import Session
@@ -55,3 +56,10 @@ def test_plan_and_specs_of_many_jobs_leave_no_files(session: Session) -> None:
         assert len(files() - before) == 1
     plan.close()
     assert files() == before
+
+
+def test_memory_of_the_jvm(session: Session) -> None:
+    memory = jvm_memory(session)
+    assert memory is not None
+    assert 1 << 20 < memory.heap_used_bytes < memory.heap_max_bytes
+    assert memory.gc_seconds >= 0

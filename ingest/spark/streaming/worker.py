@@ -21,6 +21,7 @@ from ingest.observe.logs import current_level, logger, set_level, set_up
 from ingest.pipeline.task import Task
 from ingest.plan.assemble import live_task
 from ingest.plan.codec import unpacked
+from ingest.process_memory import resident_bytes
 from ingest.receipt import Receipt, TaskStatus
 from ingest.spark.shipping import Content
 from ingest.spark.streaming.rows import records_of, rows_of
@@ -51,6 +52,7 @@ def process(
         receipt = Receipt(status, error.code, str(error))
     else:
         receipt = task.run(records_of(remaining), spec)
+        receipt.counts.worker_bytes = resident_bytes()
     for _ in remaining:
         # Spark discards a worker that leaves input unread, with its open connections
         pass

@@ -4,6 +4,7 @@ from collections import Counter
 
 from ingest.api import BusyWait
 from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
+from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 
 
@@ -157,3 +158,13 @@ def test_components_that_a_reload_has_removed_are_not_shown():
         ("source", 1),
         ("attr2hbase", 0),
     ]
+
+
+def test_memory_is_that_of_the_driver_and_of_the_jvm():
+    activity = Activity()
+    assert activity.memory()["jvm"] is None
+    activity.jvm(JvmMemory(10, 20, 0.5))
+    found = activity.memory()
+    assert found["jvm"] == {"heap_used_bytes": 10, "heap_max_bytes": 20, "gc_seconds": 0.5}
+    assert found["driver_bytes"] > 1 << 20
+    assert activity.of("p")["worker_bytes"] is None

@@ -12,7 +12,7 @@ from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
-from ingest.observe.results import Compacted, Swept
+from ingest.observe.results import Compacted, JvmMemory, Swept
 from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from tests.support.counted import counted_blobs
 
@@ -368,3 +368,21 @@ def test_figures_of_components_have_their_type_and_name():
     labels = '{component="parse",pipeline="ticks",type="decorator"}'
     names = ("received_events", "sent_events", "dropped_events", "failed_events", "sampled_calls", "sampled_seconds")
     assert [found[f"attr2hbase_component_{name}_total{labels}"] for name in names] == [6, 3, 1, 2, 4, 8e-6]
+
+
+def test_memory_of_the_jvm_counts_on_after_its_restart():
+    metrics = fresh()
+    for gc_seconds in (2.0, 5.0, 1.0):
+        metrics.jvm(JvmMemory(10, 20, gc_seconds))
+    found = samples(metrics)
+    assert (found["attr2hbase_jvm_heap_used_bytes"], found["attr2hbase_jvm_heap_max_bytes"]) == (10, 20)
+    assert found["attr2hbase_jvm_gc_seconds_total"] == 6.0
+
+
+def test_memory_of_workers_is_that_of_the_largest():
+    metrics, total = fresh("ticks"), Counts(worker_bytes=5)
+    total.add(Counts(worker_bytes=9))
+    metrics.observe_batch("ticks", total, 0.1)
+    assert samples(metrics)['attr2hbase_worker_memory_bytes{pipeline="ticks"}'] == 9
+    metrics.observe_batch("ticks", Counts(), 0.1)
+    assert samples(metrics)['attr2hbase_worker_memory_bytes{pipeline="ticks"}'] == 9
