@@ -51,7 +51,6 @@ OPTIONS_ELSEWHERE = {
     "assign": "key_value_delimiter value_split",
     "attribute": "dest field target target_field",
     "attributes": "fields",
-    "bootstrap_servers": "hbase.zookeeper.quorum quorum zookeeper_quorum zookeeperQuorum",
     "brokers": "addresses bootstrap.servers bootstrap_servers kafka_brokers seed_brokers",
     "by": "group_by key_field keys",
     "format": "codec decoder decoding",
@@ -77,6 +76,7 @@ OPTIONS_ELSEWHERE = {
     "write_buffer_size": "buffer_size",
     "write_to_wal": "wal writeToWAL",
     "zone": "time_zone timezone tz",
+    "zookeeper": "hbase.zookeeper.quorum quorum zookeeper_quorum zookeeperQuorum",
 }
 """Option -> its names in other tools; where two options match, the first that the component has is suggested."""
 

@@ -318,8 +318,28 @@ class SinkSettings(Settings):
         return ()
 
 
+class DerivedOption(NamedTuple):
+    """
+    The value of an option that another file gives, which the options name.
+
+    Attributes:
+        path: of the option.
+        value: as in YAML; an empty mapping for options without any.
+        place: in the other file, as `FILE:LINE`.
+    """
+
+    path: tuple[str, ...]
+    value: str | dict[str, str]
+    place: str
+
+
 class StoreSettings(Model):
     """Options of a store. Callers use the properties and methods below, never an option by its name."""
+
+    @property
+    def derived(self) -> tuple[DerivedOption, ...]:
+        """The options that other files give, for `attr2hbase config show`; not those that the pipeline file has."""
+        return ()
 
     @property
     def own_folder(self) -> Path | None:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic_core import PydanticCustomError
 
@@ -21,11 +22,11 @@ from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
 from ingest.config.model import Component, Configuration
-from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
+from ingest.config.nodes import MappingNode, Node, NodePath, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.options import DumpOptions, SecretsOptions, ServiceOptions, SparkOptions
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.pipelines import Pipelines
-from ingest.config.problems import Kind, Report, Severity, listed, report_of
+from ingest.config.problems import Kind, Place, Report, Severity, listed, report_of
 from ingest.config.reading import Document, read
 from ingest.config.resolving import resolve
 from ingest.config.tables import TableOptions, table_options
@@ -180,9 +181,33 @@ class _Binder:
             pipelines=resolved.pipelines,
             tests=resolved.tests,
             masks=self._document.masks,
-            effective=plain(self._root, masked=True),
-            origins=locations(self._root),
+            effective=self._effective(),
+            origins=self._origins(),
         )
+
+    def _effective(self) -> dict[str, object]:
+        """The file as plain data, with the options that other files give to its stores."""
+        effective: dict[str, object] = plain(self._root, masked=True)
+        for path, value, _ in self._derived():
+            part: Any = effective
+            for name in path[:-1]:
+                if not isinstance(part.get(name), dict):
+                    part[name] = {}
+                part = part[name]
+            part[path[-1]] = value
+        return effective
+
+    def _origins(self) -> dict[NodePath, Place]:
+        origins = dict(locations(self._root))
+        for path, _, place in self._derived():
+            file, _, line = place.rpartition(":")
+            origins[path] = Place(file, int(line), 1)
+        return origins
+
+    def _derived(self) -> Iterator[tuple[tuple[str, ...], object, str]]:
+        for name, store in self._partial_config.stores.items():
+            for path, value, place in store.settings.derived:
+                yield ("stores", name, store.kind, *path), value, place
 
     def service(self) -> Configuration | None:
         """The configuration without stores, tables and pipelines; None if the rest has errors."""

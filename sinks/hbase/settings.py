@@ -1,16 +1,19 @@
 """Settings of the HBase store, without heavy imports, so that checking a file is quick."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
-from pydantic import field_validator, model_validator
+from pydantic import ModelWrapValidatorHandler, PrivateAttr, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import ByteSize, Durability, Duration, Model, StoreSettings, option
+from ingest.api.settings import DerivedOption
 from ingest.formats.addresses import is_this_machine
 from sinks.hbase.security import HBaseSecurity
+from sinks.hbase.site import Site
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
 _MAX_PORT = 65535
@@ -38,14 +41,60 @@ class Thrift2Settings(Model):
     port: int = option("Port of the Thrift2 server.", ge=1, le=65535, example=9091)
 
 
+class ZooKeeperSettings(Model):
+    """ZooKeeper of a cluster; connections to it have neither TLS nor Kerberos, and read what everyone may read."""
+
+    quorum: str = option(
+        "Its servers, as `host:port` separated by commas; `hbase.zookeeper.quorum` of the cluster.",
+        example="zk1:2181,zk2:2181,zk3:2181",
+    )
+    znode: str = option("The cluster's znode, `zookeeper.znode.parent`.", default="/hbase")
+
+    @field_validator("quorum")
+    @classmethod
+    def _has_addresses(cls, value: str) -> str:
+        for text in value.split(","):
+            _address(text)
+        return value
+
+    @field_validator("znode")
+    @classmethod
+    def _is_path(cls, value: str) -> str:
+        if not value.startswith("/") or value.endswith("/") or "//" in value:
+            raise PydanticCustomError(
+                "wrong_type", '"{text}" is not the path of a znode; write /hbase', {"text": value}
+            )
+        return value
+
+    @property
+    def addresses(self) -> tuple[tuple[str, int], ...]:
+        """Host and port of each server."""
+        return tuple(map(_address, self.quorum.split(",")))
+
+
 class HBaseSettings(StoreSettings):
     """Options of the hbase store."""
+
+    _derived: tuple[DerivedOption, ...] = PrivateAttr(())
 
     bootstrap_servers: str | None = option(
         "Masters or region servers, as `host:port` separated by commas, for HBase's native RPC in place of a Thrift "
         "server. One that answers is enough. Needs masters of HBase 2.3 or region servers of HBase 2.5.",
         default=None,
         example="hbase1:16000,hbase2:16000",
+    )
+    site: str | None = option(
+        "Folder with the cluster's own hbase-site.xml and core-site.xml, or the first of them, for HBase's native RPC: "
+        "servers or ZooKeeper, principals, protection and certificates are those of the files; other options of the "
+        "store win. The files are read with the configuration.",
+        default=None,
+        example="/etc/hbase/conf",
+    )
+    zookeeper: ZooKeeperSettings | None = option(
+        "ZooKeeper of the cluster, which says where the meta table and the active master are, for HBase's native RPC "
+        "in place of `bootstrap_servers`.",
+        default=None,
+        example={"quorum": "zk1:2181,zk2:2181,zk3:2181"},
     )
     host: str = option("Host of the HBase Thrift server.", default="localhost", example="hbase1")
     port: int = option("Port of the HBase Thrift server.", default=9090, ge=1, le=65535)
@@ -87,6 +136,51 @@ class HBaseSettings(StoreSettings):
         example={"insecure": True},
     )
 
+    @model_validator(mode="wrap")
+    @classmethod
+    def _with_site(cls, options: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        """The options, with those of the cluster's files below them."""
+        site = options.get("site") if isinstance(options, dict) else None
+        if not isinstance(site, str):
+            return handler(options)
+        for name in _THRIFT_OPTIONS:
+            if name in options:
+                raise PydanticCustomError(
+                    "conflict",
+                    "`{option}` is an option of a Thrift server; leave it out, or leave out `site`",
+                    {"option": name},
+                )
+        files = Site(site)
+        if (refusal := files.refusal(options)) is not None:
+            raise PydanticCustomError("conflict", "{refusal}", {"refusal": refusal, "option": "site"})
+        merged, derived = files.below(options)
+        if not _names_servers(merged):
+            raise PydanticCustomError(
+                "missing_field",
+                "the files of `site` name neither hbase.zookeeper.quorum nor masters; write `bootstrap_servers` or "
+                "`zookeeper`",
+                {"option": "site"},
+            )
+        if _needs_principal(merged):
+            raise PydanticCustomError(
+                "missing_field",
+                "the cluster of `site` requires Kerberos; write security: {kerberos: {principal: …, keytab: …}}",
+                {"option": "site"},
+            )
+        found = handler(merged)
+        found._derived = derived  # noqa: SLF001 - of this class
+        return found
+
+    @property
+    def derived(self) -> tuple[DerivedOption, ...]:
+        """Those of the files of `site`."""
+        return self._derived
+
+    @property
+    def is_native(self) -> bool:
+        """Whether it reaches HBase by HBase's native RPC; else through a Thrift server."""
+        return self.bootstrap_servers is not None or self.zookeeper is not None
+
     @field_validator("bootstrap_servers")
     @classmethod
     def _has_addresses(cls, value: str | None) -> str | None:
@@ -97,7 +191,11 @@ class HBaseSettings(StoreSettings):
 
     @model_validator(mode="after")
     def _is_of_one_protocol(self) -> Self:
-        if self.bootstrap_servers is None:
+        if self.bootstrap_servers is not None and self.zookeeper is not None:
+            raise PydanticCustomError(
+                "conflict", "write `bootstrap_servers` or `zookeeper`, not both", {"option": "zookeeper"}
+            )
+        if not self.is_native:
             if self.security.tls is not None:
                 raise PydanticCustomError(
                     "conflict",
@@ -115,8 +213,8 @@ class HBaseSettings(StoreSettings):
             if name in self.model_fields_set:
                 raise PydanticCustomError(
                     "conflict",
-                    "`{option}` is an option of a Thrift server; leave it out, or leave out `bootstrap_servers`",
-                    {"option": name},
+                    "`{option}` is an option of a Thrift server; leave it out, or leave out `{native}`",
+                    {"option": name, "native": "zookeeper" if self.bootstrap_servers is None else "bootstrap_servers"},
                 )
         return self
 
@@ -124,13 +222,14 @@ class HBaseSettings(StoreSettings):
     def _is_protected(self) -> Self:
         if self.security.insecure or self.security.is_encrypted:
             return self
-        if self.bootstrap_servers is not None:
+        if self.is_native:
+            option = "bootstrap_servers" if self.zookeeper is None else "zookeeper"
             for host, _ in self.addresses:
                 if not is_this_machine(host):
                     raise PydanticCustomError(
                         "conflict",
                         'server "{host}" is on another machine, and the connection is not encrypted; {remedy}',
-                        {"host": host, "remedy": self.security.remedy, "option": "bootstrap_servers"},
+                        {"host": host, "remedy": self.security.remedy, "option": option},
                     )
             return self
         hosts = {"host": self.host} | ({"thrift2": self.thrift2.host} if self.thrift2 is not None else {})
@@ -151,7 +250,9 @@ class HBaseSettings(StoreSettings):
 
     @property
     def addresses(self) -> tuple[tuple[str, int], ...]:
-        """The bootstrap servers; else the Thrift server, and the Thrift2 server if there is one."""
+        """The bootstrap servers or ZooKeeper; else the Thrift server, and the Thrift2 server if there is one."""
+        if self.zookeeper is not None:
+            return self.zookeeper.addresses
         if self.bootstrap_servers is not None:
             return tuple(map(_address, self.bootstrap_servers.split(",")))
         thrift2 = () if self.thrift2 is None else ((self.thrift2.host, self.thrift2.port),)
@@ -180,18 +281,18 @@ class HBaseSettings(StoreSettings):
     @property
     def deletes_versions(self) -> bool:
         """Whether one version of a cell can be deleted: a Thrift server deletes all versions up to a time."""
-        return self.bootstrap_servers is not None
+        return self.is_native
 
     @property
     def unsupported_reason(self) -> tuple[str, str] | None:
         """A Thrift server cannot create families, unless there is a Thrift2 server."""
-        if self.thrift2 is not None or self.bootstrap_servers is not None:
+        if self.thrift2 is not None or self.is_native:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
 
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Thrift only says whether the write-ahead log is used; HBase's native RPC has all durabilities."""
-        if self.bootstrap_servers is not None:
+        if self.is_native:
             return None
         refusal = super().durability_refusal(durability)
         if refusal is None:
@@ -208,6 +309,16 @@ class HBaseSettings(StoreSettings):
     def with_timeout(self, timeout_s: float) -> Self:
         """The same, with at most this time-out of a call."""
         return self.model_copy(update={"timeout": min(self.timeout, timeout_s)})
+
+
+def _names_servers(options: Mapping[str, Any]) -> bool:
+    return any(options.get(name) is not None for name in ("bootstrap_servers", "zookeeper"))
+
+
+def _needs_principal(options: Mapping[str, Any]) -> bool:
+    security = options.get("security")
+    kerberos = security.get("kerberos") if isinstance(security, Mapping) else None
+    return isinstance(kerberos, Mapping) and "principal" not in kerberos
 
 
 def _address(text: str) -> tuple[str, int]:

@@ -51,7 +51,7 @@ class HBaseStore(Store[HBaseSettings]):
     @classmethod
     def of(cls, settings: HBaseSettings) -> "HBaseStore":
         """The store of the protocol that the settings name; the package of the other one is not imported."""
-        if settings.bootstrap_servers is not None:
+        if settings.is_native:
             from sinks.hbase.rpc.store import RpcStore
 
             return RpcStore(settings)

@@ -9,6 +9,7 @@ ZooKeeper.
 import contextlib
 import ssl
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 
 from ingest.api import LifecycleError, StoreRefusedError
@@ -33,12 +34,30 @@ _OLD_SERVER = (
 )
 
 
+class Coordinates(ABC):
+    """Says where servers are, in place of the servers of the cluster."""
+
+    @abstractmethod
+    def meta(self, wait_s: float) -> Address:
+        """
+        The server with the meta table.
+
+        Raises:
+            StoreUnavailableError: it is not known within this time.
+        """
+
+    @abstractmethod
+    def master(self, wait_s: float) -> Address:
+        """The active master; raises as `meta`."""
+
+
 class Cluster:
     """
     Connections to the servers of a cluster; called by one thread.
 
     Args:
         bootstrap: masters or region servers; one that answers is enough.
+        coordinates: asked in their place.
         may_leave_machine: whether servers on other machines may be connected to without TLS.
         tls: returns the context for TLS; None for connections without it.
         logins: with Kerberos; None for connections without authentication.
@@ -50,11 +69,13 @@ class Cluster:
         bootstrap: Sequence[Address],
         *,
         may_leave_machine: bool,
+        coordinates: Coordinates | None = None,
         tls: Callable[[], ssl.SSLContext] | None = None,
         logins: Logins | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._bootstrap = tuple(bootstrap)
+        self._coordinates = coordinates
         self._may_leave_machine = may_leave_machine
         self._new_tls = tls
         self._tls: ssl.SSLContext | None = None
@@ -157,7 +178,11 @@ class Cluster:
             LoginError: servers refuse the login with Kerberos, or there is no ticket.
         """
         if self._meta is None:
-            self._meta = self._registered("GetMetaRegionLocations", "the meta table", deadline_s, _meta_server)
+            self._meta = (
+                self._registered("GetMetaRegionLocations", "the meta table", deadline_s, _meta_server)
+                if self._coordinates is None
+                else self._coordinates.meta(deadline_s - self._clock())
+            )
         return self._meta
 
     def master(self, deadline_s: float) -> Address:
@@ -168,7 +193,11 @@ class Cluster:
             StoreUnavailableError: no server says.
         """
         if self._master is None:
-            self._master = self._registered("GetActiveMaster", "an active master", deadline_s, _master_server)
+            self._master = (
+                self._registered("GetActiveMaster", "an active master", deadline_s, _master_server)
+                if self._coordinates is None
+                else self._coordinates.master(deadline_s - self._clock())
+            )
         return self._master
 
     def forget_meta(self) -> None:

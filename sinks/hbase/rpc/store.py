@@ -23,7 +23,7 @@ from ingest.api.errors import PackageMissingError
 from ingest.api.notation import shown
 from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.cluster import Cluster, Coordinates
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.mutate import check_and_put, is_written
 from sinks.hbase.rpc.reading import Reader
@@ -47,11 +47,13 @@ class RpcStore(HBaseStore):
 
     def __init__(self, settings: HBaseSettings) -> None:
         super().__init__(settings)
-        bootstrap = [Address(*address) for address in settings.addresses]
+        servers = [Address(*address) for address in settings.addresses]
+        zookeeper = settings.zookeeper
         security = settings.security
         tls, kerberos = security.tls, security.kerberos
         self._cluster = Cluster(
-            bootstrap,
+            servers if zookeeper is None else (),
+            coordinates=None if zookeeper is None else _zookeeper(servers, zookeeper.znode),
             may_leave_machine=security.insecure or security.is_encrypted,
             tls=None if tls is None else lambda: tls_context(tls),
             logins=None if kerberos is None else _logins(kerberos),
@@ -167,6 +169,13 @@ class RpcStore(HBaseStore):
 
     def _attempts(self) -> Attempts:
         return Attempts(self.settings.timeout)
+
+
+def _zookeeper(servers: Sequence[Address], znode: str) -> Coordinates:
+    """ZooKeeper, whose client is imported only here."""
+    from sinks.hbase.rpc.zookeeper import ZooKeeper
+
+    return ZooKeeper(servers, znode)
 
 
 def _logins(kerberos: HBaseKerberos) -> Logins:

@@ -92,8 +92,8 @@ def test_no_component_name_is_mapped_to_another_component():
 def test_name_of_another_tool_is_mapped_to_the_known_name():
     assert did_you_mean_ours("bootstrap.servers", ["brokers", "topics"]) == 'did you mean "brokers"?'
     assert did_you_mean_ours("parse_json", ["json", "kv"]) == 'did you mean "json"?'
-    stores = ["host", "port", "bootstrap_servers"]
-    assert did_you_mean_ours("zookeeper_quorum", stores) == 'did you mean "bootstrap_servers"?'
+    stores = ["host", "port", "bootstrap_servers", "zookeeper"]
+    assert did_you_mean_ours("zookeeper_quorum", stores) == 'did you mean "zookeeper"?'
     assert did_you_mean_ours("bootstrap.servers", ["host"]) == ""
     assert did_you_mean_ours("grop", ["group"]) == 'did you mean "group"?'
 
