@@ -2,48 +2,126 @@
 
 import json
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 import yaml
 
+from ingest.api import FamilySpec, Put, TableSpec
+from sinks.rocksdb.settings import RocksDBSettings
+from sinks.rocksdb.store import RocksDBStore
+from sinks.table_records import ensure_declared
 from tests.support.guides import run_tests
+from tests.support.in_process import run_here
+from tests.support.programs import needs
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = {"kafka-connect": "Kafka Connect", "vector": "Vector", "logstash": "Logstash"}
+TOOLS = {
+    "kafka-connect": "Kafka Connect",
+    "vector": "Vector",
+    "logstash": "Logstash",
+    "nifi": "NiFi",
+    "seatunnel": "SeaTunnel",
+    "flink-sql": "Flink SQL",
+}
+PAIRS = [*((tool, 0) for tool in TOOLS), ("nifi", 1), ("nifi", 2)]
+"""A tool, and which of the configurations of its page."""
 
 
 def guide(tool: str) -> str:
     return (ROOT / f"docs/guides/coming-from-{tool}.md").read_text(encoding="utf-8")
 
 
-def pipeline(tool: str) -> str:
-    [found] = re.findall(rf"^```yaml\n# pipeline of {TOOLS[tool]}\n(.*?)^```", guide(tool), re.MULTILINE | re.DOTALL)
-    return str(found)
+def blocks(tool: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", guide(tool), re.MULTILINE | re.DOTALL)
 
 
-def replaced(tool: str) -> tuple[list[str], str]:
+def pipelines(tool: str) -> list[str]:
+    return [block for block in blocks(tool, "yaml") if block.startswith(f"# pipeline of {TOOLS[tool]}")]
+
+
+def replaced(tool: str, number: int) -> tuple[list[str], str]:
     """Topics and consumer group of the configuration that the pipeline replaces."""
     if tool == "kafka-connect":
-        content = json.loads(guide(tool).partition("```json\n")[2].partition("```")[0])
+        content = json.loads(blocks(tool, "json")[number])
         return [content["config"]["topics"]], f"connect-{content['name']}"
     if tool == "vector":
-        [source] = yaml.safe_load(guide(tool).partition("```yaml\n")[2].partition("```")[0])["sources"].values()
+        [source] = yaml.safe_load(blocks(tool, "yaml")[number])["sources"].values()
         return source["topics"], source["group_id"]
-    text = guide(tool).partition("```ruby\n")[2].partition("```")[0]
-    return re.findall(r'topics => \["(.*)"\]', text), re.findall(r'group_id => "(.*)"', text)[0]
+    if tool == "nifi":
+        consumer = json.loads(blocks(tool, "json")[number])["flowContents"]["processors"][0]["properties"]
+        return [consumer["topic"]], consumer["group.id"]
+    language, topic, group = {
+        "logstash": ("ruby", r'topics => \["(.*)"\]', r'group_id => "(.*)"'),
+        "seatunnel": ("hocon", r' topic = "(.*)"', r'consumer.group = "(.*)"'),
+        "flink-sql": ("sql", r"'topic' = '(.*)'", r"'properties.group.id' = '(.*)'"),
+    }[tool]
+    text = blocks(tool, language)[number]
+    return re.findall(topic, text), re.findall(group, text)[0]
 
 
 @pytest.mark.parametrize("tool", TOOLS)
-def test_pipeline_passes_its_tests(tool: str, tmp_path: Path):
-    done = run_tests(pipeline(tool), tmp_path)
+def test_each_pipeline_of_a_page_is_tested(tool: str):
+    found = [block for block in blocks(tool, "yaml") if "\npipelines:\n" in block]
+    assert pipelines(tool) == found
+    assert len(found) == sum(other == tool for other, _ in PAIRS)
+
+
+@pytest.mark.parametrize(("tool", "number"), PAIRS)
+def test_pipeline_passes_its_tests(tool: str, number: int, tmp_path: Path):
+    done = run_tests(pipelines(tool)[number], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("tool", TOOLS)
-def test_pipeline_continues_where_the_other_tool_stopped(tool: str):
-    [found] = yaml.safe_load(pipeline(tool))["pipelines"].values()
+@pytest.mark.parametrize(("tool", "number"), PAIRS)
+def test_pipeline_continues_where_the_other_tool_stopped(tool: str, number: int):
+    [found] = yaml.safe_load(pipelines(tool)[number])["pipelines"].values()
     kafka = found["source"]["kafka"]
-    assert (kafka["topics"], kafka["group"]) == replaced(tool)
+    assert (kafka["topics"], kafka["group"]) == replaced(tool, number)
     assert "attr2hbase run --start-from group" in guide(tool)
-    assert f"`{kafka['group']}`" in guide(tool)
+    assert f"{kafka['group']}" in guide(tool)
+
+
+FILE = """
+version: 1
+stores: {local: {rocksdb: {path: ./data}}}
+tables: {hits: {families: {web: {}}}, hits_new: {families: {web: {}}}}
+pipelines:
+  hits:
+    source: {files: {path: ./lines}}
+    sinks: [{attr2hbase: {table: hits_new}}]
+"""
+
+
+def write_hits(folder: Path, table: str, time_ms: int, statuses: dict[str, str]) -> None:
+    """Write the status of each row into a table of the store in FILE."""
+    store = RocksDBStore(RocksDBSettings(path=str(folder / "data")))
+    store.open()
+    ensure_declared(store, TableSpec(table, (FamilySpec(b"web"),)))
+    store.apply(
+        table, [Put(row.encode(), {b"web:status": status.encode()}, time_ms) for row, status in statuses.items()]
+    )
+    store.close()
+
+
+@needs("jq", "diff")
+def test_two_tables_are_compared_as_shown(tmp_path: Path):
+    guide_of_tables = (ROOT / "docs/guides/reading-tables.md").read_text(encoding="utf-8")
+    console = guide_of_tables.partition("## Compare two tables\n")[2].partition("```console\n")[2].partition("```")[0]
+    commands = re.findall(r"^\$ (.*)\n", console, re.MULTILINE)
+    shown = re.sub(r"^\$ .*\n", "", console, flags=re.MULTILINE)
+    write_hits(tmp_path, "hits", 1_000, {"web-1/7": "200", "web-1/8": "200"})
+    write_hits(tmp_path, "hits_new", 2_000, {"web-1/7": "200", "web-1/8": "404"})
+    (tmp_path / "pipeline.yaml").write_text(FILE)
+    for table in ("hits", "hits_new"):
+        scan = f"attr2hbase scan {table} --output json"
+        done = run_here(scan.split()[1:], tmp_path)
+        assert done.returncode == 0, done.stderr
+        (tmp_path / f"{table}.rows").write_text(done.stdout)
+        # the commands of the page, with the rows that the scan has just shown, which saves two processes
+        commands = [command.replace(f"{scan} ", f"cat {table}.rows ") for command in commands]
+    script = "\n".join(commands)
+    assert "attr2hbase" not in script
+    compared = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (compared.stdout, compared.stderr) == (shown, "")
