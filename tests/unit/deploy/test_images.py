@@ -34,6 +34,14 @@ def stages(file: Path) -> list[list[Instruction]]:
     return found
 
 
+def test_image_can_log_in_with_kerberos():
+    build, last = stages(DOCKER / "Dockerfile")
+    assert ("COPY", "deploy/docker/kerberos.lock /build/") in build
+    assert any(name == "RUN" and rest.endswith("/build/kerberos.lock") for name, rest in build)
+    assert re.match(r"[\s\S]*^gssapi==", (DOCKER / "kerberos.lock").read_text(), re.MULTILINE)
+    assert any(name == "RUN" and " libgssapi-krb5-2 " in rest for name, rest in last)
+
+
 @pytest.mark.parametrize("file", FILES, ids=str)
 class TestDockerfile:
     def test_processes_run_as_a_user_without_rights(self, file):
