@@ -6,7 +6,7 @@ and sends them with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a 
 `staging` writes them to a file and `apply_staged` applies the file to the `driver_store`; `families` creates missing
 families. `hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
 `rowkeys` computes the buckets of salted tables, and how row keys spread over regions. `updates` merges the update rows
-of tables with deferred updates.
+of tables with deferred updates. `bulk_load` loads files in place of calls.
 
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 
@@ -31,6 +31,7 @@ BUILTIN_STORES: dict[str, tuple[str, str]] = {
 BUILTIN_FEATURES: tuple[str, ...] = (
     "sinks.updates.feature:Updates",
     "sinks.feed.feature:Feed",
+    "sinks.bulk_load.feature:BulkLoad",
     "sinks.blobs.feature:Blobs",
 )
 

@@ -19,13 +19,15 @@ class LoadResult:
         rows: mutations that were loaded.
         files: in which they were.
         left: indexes of the mutations that were not loaded, and are to be written in calls; those of a row in order.
-        refused: why files were made and not loaded; None if none was refused.
+        unstaged: why files could not be written for the store; None if they could.
+        refused: whether the store has not loaded files, for a reason that it does not say.
     """
 
     rows: int = 0
     files: int = 0
     left: list[int] = field(default_factory=list)
-    refused: str | None = None
+    unstaged: str | None = None
+    refused: bool = False
 
 
 class BulkLoading(ABC):
@@ -37,6 +39,8 @@ class BulkLoading(ABC):
         table: str,
         mutations: Sequence[Mutation],
         wants_files: WantsFiles,
+        *,
+        replicated: bool = False,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
         """
@@ -49,8 +53,23 @@ class BulkLoading(ABC):
             table: of the mutations.
             mutations: of any rows and times; of cells with the same row key, column, time and type the last one counts.
             wants_files: asked for each region, more than once if a load is repeated.
+            replicated: also as files of families that are replicated to other clusters.
             on_progress: called after each step that may take seconds.
 
         Raises:
             StoreError: some may have been loaded; repeat the call. As `Store.apply`.
+        """
+
+    @abstractmethod
+    def check_loading(self, table: str, *, replicated: bool) -> None:
+        """
+        Check that files can be loaded into a table, without loading one; a file is written and removed.
+
+        Args:
+            table: that exists.
+            replicated: as in `load`.
+
+        Raises:
+            StoreError: they cannot be written, or a family may have none.
+            IntegrityError: the disk fails.
         """

@@ -164,6 +164,10 @@ class StoreFeatures:
         self._store = store
         self._features = features
 
+    def beside(self, feature: DriverFeature) -> "StoreFeatures":
+        """These features and another one."""
+        return StoreFeatures(self._store, (*self._features, feature))
+
     def prepare(self, batch_time_ms: int) -> PreparedFeatures:
         """As `DriverFeature.prepare`, of all features."""
         found = [feature.prepare(self._store, batch_time_ms) for feature in self._features]

@@ -371,6 +371,11 @@ class StoreSettings(Model):
         """Why families that events name cannot be created with these options, and what to do; None if they can."""
         return None
 
+    @property
+    def bulk_load_refusal(self) -> tuple[str, str] | None:
+        """Why no files can be loaded with these options, and what to do; None if they can."""
+        return "loads no files", "leave `bulk_load` out"
+
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Why no row can be written with a durability, and what to do; None if it can."""
         if durability in {Durability.SKIP, Durability.SYNC}:

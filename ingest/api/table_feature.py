@@ -85,6 +85,8 @@ class TableFeature(ABC, Generic[OptionsT]):
         needs_ranks: whether its writer needs the ranks of the splits.
         only_named: whether only a sink that names the table can write it; else also one whose events name it.
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
+        has_large_chunks: whether the connection of a store with such a table gets chunks of many rows, of any times,
+            puts and deletes together; it divides them into calls.
     """
 
     name: ClassVar[str]
@@ -99,6 +101,7 @@ class TableFeature(ABC, Generic[OptionsT]):
     needs_ranks: ClassVar[bool] = False
     only_named: ClassVar[bool] = False
     is_in_dry_runs: ClassVar[bool] = True
+    has_large_chunks: ClassVar[bool] = False
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -174,6 +177,16 @@ class TableFeature(ABC, Generic[OptionsT]):
             staging: the `sinks.writing.staging.StagingWriter` below the target; None if tasks write to the store.
         """
         return target
+
+    def message(self, planned: Any, *, is_behind: bool) -> bytes | None:  # noqa: ARG002 - for features with a message
+        """
+        What the driver says to the connections of the tasks of an attempt about a table; None for nothing.
+
+        Args:
+            planned: as `planned`.
+            is_behind: whether the pipeline has more than two micro-batches of unread records, or it is not known.
+        """
+        return None
 
     def committer(
         self,

@@ -321,6 +321,12 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
         ratio = each["throttle"]["ratio"]
         if ratio < 1:
             out.note(f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow")
+        for load in each["bulk_load"]:
+            rows = f"{counted(load['rows'], 'row')} in {counted(load['files'], 'file')}, {load['seconds']:,.1f} s"
+            out.note(f"{each['name']}: bulk load of table {load['table']}: {rows}; now {load['mode']}", "dim")
+            if chunks := load["refused"] + load["unstaged"]:
+                why = "the folder `staging` cannot be used" if load["unstaged"] else "HBase has not loaded files"
+                out.note(f"{each['name']}: {counted(chunks, 'chunk')} went as calls, since {why}", "yellow")
         retention = each["retention"]
         if retention is not None and retention["used"] >= HALF:
             worst = retention["partitions"][0]

@@ -18,6 +18,10 @@ RATE_S = 60.0
 MAX_ERRORS = 10
 """Newest errors of a pipeline that are kept."""
 MAX_MESSAGE_CHARS = 1_000
+MICRO_BATCHES_BEHIND = 2
+"""A pipeline with more unread records than so many micro-batches is behind."""
+_BULK_LOAD = "bulk_load_"
+"""Prefix of what bulk loads count."""
 MAX_RETENTIONS = 10
 """Partitions whose used retention is shown, those that have used most."""
 
@@ -36,6 +40,9 @@ class _Pipeline:
     errors: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=MAX_ERRORS))
     lags: dict[TopicPartition, int] = field(default_factory=dict)
     lag: int = 0
+    batch_records: int | None = None
+    loads: dict[str, Counter[str]] = field(default_factory=dict)
+    loaded_last: frozenset[str] = frozenset()
     max_rate: int | None = None
     retention: dict[TopicPartition, tuple[float, float | None]] | None = None
     busy: int = 0
@@ -90,6 +97,11 @@ class Activity:
                 "seconds": round(seconds, 3),
                 "at_ms": round(self._wall_s() * 1000),
             }
+            found.batch_records = counts.records
+            loads = _loads(counts)
+            found.loaded_last = frozenset(table for table, load in loads.items() if load["rows"])
+            for table, load in loads.items():
+                found.loads.setdefault(table, Counter()).update(load)
             found.history.batch(now, counts.read, seconds)
             for component, figures in counts.components.items():
                 found.components.setdefault(component, Figures()).add(figures)
@@ -115,6 +127,14 @@ class Activity:
             found.lag += records - found.lags.get((topic, partition), 0)
             found.lags[topic, partition] = records
             found.history.lag(self._clock(), found.lag)
+
+    def is_behind(self, pipeline: str) -> bool:
+        """Whether a pipeline has more unread records than two micro-batches like the last one, or it is not known."""
+        with self._lock:
+            found = self._of(pipeline)
+            if not found.lags or found.batch_records is None:
+                return True
+            return found.lag > MICRO_BATCHES_BEHIND * found.batch_records
 
     def lag_unknown(self, pipeline: str) -> None:
         """Remove the numbers of unread records: nothing measures them any more."""
@@ -210,6 +230,10 @@ class Activity:
                 },
                 "batch": found.batch,
                 "lag": {"records": found.lag, "partitions": lags} if lags else None,
+                "bulk_load": [
+                    {"table": table, "mode": "files" if table in found.loaded_last else "calls", **_amounts(load)}
+                    for table, load in sorted(found.loads.items())
+                ],
                 "retention": _retention(found.retention),
                 "errors": list(found.errors),
                 "dead_letters": dict(found.dead_letters),
@@ -267,6 +291,20 @@ def _components(
             }
         )
     return shown
+
+
+def _loads(counts: Counts) -> dict[str, Counter[str]]:
+    """Table -> rows, files, seconds and refusals of its bulk loads in a micro-batch."""
+    loads: dict[str, Counter[str]] = {}
+    for (name, table), amount in counts.counted.items():
+        if name.startswith(_BULK_LOAD):
+            loads.setdefault(table, Counter())[name.removeprefix(_BULK_LOAD)] += amount
+    return loads
+
+
+def _amounts(load: Counter[str]) -> dict[str, float]:
+    """As JSON."""
+    return {name: round(load[name], 3) for name in ("rows", "files", "seconds", "refused", "unstaged")}
 
 
 def _retention(used: Mapping[TopicPartition, tuple[float, float | None]] | None) -> dict[str, Any] | None:

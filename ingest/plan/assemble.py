@@ -35,7 +35,14 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain, Watcher
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.plan.features import connection, dead_letter_place, features_of, keeping_feature, table_writers
+from ingest.plan.features import (
+    connection,
+    dead_letter_place,
+    features_of,
+    has_large_chunks,
+    keeping_feature,
+    table_writers,
+)
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.plugins.creating import create
 from ingest.sources.decoding import Decoder
@@ -377,7 +384,13 @@ def store_sink(
             for _ in range(component.settings.worker_connections)
         ]
         reader = SenderReader(senders[0])
-    mutator = BufferedMutator(senders, name, capabilities=target.capabilities, buffer_bytes=buffer_bytes)
+    mutator = BufferedMutator(
+        senders,
+        name,
+        capabilities=target.capabilities,
+        buffer_bytes=buffer_bytes,
+        large_chunks=has_large_chunks(features),
+    )
     writers = table_writers(
         mutator, name, features, reader=reader, withdraws=not is_staged, max_put_bytes=max_put_bytes
     )

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ingest.api import SinkSettings
+from ingest.api.driver_feature import DriverFeature, PreparedFeatures
 from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, TableFeature, WriterPlace, planned_of
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
@@ -103,6 +104,36 @@ def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: Featur
 def keeping_feature(place: DeadLetterPlace) -> TableFeature[Any]:
     """The feature of a place."""
     return next(feature for feature in table_features() if feature.name == place.feature)
+
+
+def has_large_chunks(tables: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether a feature of a store's tables needs chunks of many rows."""
+    return any(feature.has_large_chunks and planned_of(tables, feature.name) for feature in table_features())
+
+
+class TableMessages(DriverFeature):
+    """
+    What the features of the tables of one store say to the connections of the tasks.
+
+    Args:
+        tables: name of a table -> feature -> what is planned of it.
+        is_behind: as in `TableFeature.message`.
+    """
+
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]], is_behind: Callable[[], bool]) -> None:
+        self._tables = tables
+        self._is_behind = is_behind
+
+    def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - of one store, of any batch
+        """The messages of an attempt."""
+        is_behind = self._is_behind()
+        messages: dict[str, dict[str, bytes]] = {}
+        for feature in table_features():
+            for table, planned in planned_of(self._tables, feature.name).items():
+                message = feature.message(planned, is_behind=is_behind)
+                if message is not None:
+                    messages.setdefault(table, {})[feature.name] = message
+        return PreparedFeatures(messages)
 
 
 def connection(target: Any, tables: Mapping[str, Mapping[str, Any]], staging: Any = None) -> Any:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack, closing
+from functools import partial
 
 from ingest import failpoint
 from ingest.api import Disposition, IngestError
@@ -94,6 +95,7 @@ def build_pipeline(
             owned,
             shared.metrics.counted,
             check_owner=checkpoint.check_locked,
+            is_behind=partial(shared.activity.is_behind, pipeline.name),
         )
         for committer in committers.values():
             opened.callback(committer.close)

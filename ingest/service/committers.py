@@ -11,7 +11,7 @@ from ingest.api.table_feature import planned_of
 from ingest.catalog import table_features
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.features import connection, keeping_feature
+from ingest.plan.features import TableMessages, connection, keeping_feature
 from ingest.plan.plan import DEAD_LETTERS, Plan
 from ingest.service.schemas import schema_committers
 from ingest.service.state_folders import dead_letters_beside, staging_folder
@@ -29,6 +29,7 @@ def committers_of(
     on_counted: Callable[[Counter[tuple[str, str]]], None] = lambda _counted: None,
     *,
     check_owner: Callable[[], None],
+    is_behind: Callable[[], bool] = lambda: True,
 ) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
@@ -40,6 +41,7 @@ def committers_of(
         owned: the tables that the pipeline owns; None without any.
         on_counted: called with what features of tables have counted on the driver, as `WriteCounts.counted`.
         check_owner: as in `SinkContext`.
+        is_behind: as in `TableFeature.message`.
     """
     committers = schema_committers(configuration, plan)
     for name, component in plan.stores.items():
@@ -47,7 +49,8 @@ def committers_of(
         declared = declared_in(name, configuration.tables.values())
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
-        prepared = StoreFeatures() if owned is None else owned.of_store(name)
+        prepared = StoreFeatures(name) if owned is None else owned.of_store(name)
+        prepared = prepared.beside(TableMessages(features, is_behind))
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -206,6 +207,7 @@ class PipelineObserver:
             dropped=counts.dropped.total(),
             dead_lettered=counts.dead_lettered.total(),
             seconds=round(seconds, 3),
+            **_counted(counts),
         )
         self.running()
         try:
@@ -213,6 +215,14 @@ class PipelineObserver:
         except Exception:  # noqa: BLE001 - a display must not prevent the acknowledgement
             _log.error("the progress display has failed", pipeline=self._pipeline, exc_info=True)
             self._follow = lambda _pipeline, _totals: None
+
+
+def _counted(counts: Counts) -> dict[str, float]:
+    """What features of all tables have counted, by name: such as rows that were loaded as files."""
+    totals: Counter[str] = Counter()
+    for (name, _), amount in counts.counted.items():
+        totals[name] += amount
+    return {name: round(total, 3) for name, total in sorted(totals.items())}
 
 
 def with_note(text: str, note: str) -> str:

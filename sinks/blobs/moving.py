@@ -4,14 +4,14 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from ingest.api import Mutation, Put, Store, WriteRejectedError
 from ingest.clock import now_ms
 from sinks.blobs.blob_options import PIN_AGAIN_MS
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
-from sinks.writing.target import TargetLayer
+from sinks.writing.target import TargetLayer, innermost
 
 
 class BlobMovingStore(TargetLayer):
@@ -39,7 +39,8 @@ class BlobMovingStore(TargetLayer):
         self._counted: Counter[tuple[str, str]] = Counter()
         self._tables = tables
         self._clock_ms = clock_ms
-        self._blobs = LargeValueBlobs(store, tables, clock_ms=clock_ms)
+        # the blobs of a value are written one after the other, not as the rows of a table
+        self._blobs = LargeValueBlobs(cast("Store[Any]", innermost(store)), tables, clock_ms=clock_ms)
 
     def open(self) -> None:
         """
@@ -80,9 +81,9 @@ class BlobMovingStore(TargetLayer):
             with_pointers(mutations, rule.threshold, partial(self._pin_again, table))
 
     def take_counted(self) -> Counter[tuple[str, str]]:
-        """The large values that were moved."""
+        """The large values that were moved, and what the target has counted."""
         counted, self._counted = self._counted, Counter()
-        return counted
+        return counted + self.target.take_counted()
 
     def _move(self, table: str, row: bytes, column: bytes, value: bytes) -> Pointer:
         stored = self._blobs.put(table, value, cell_reference(row, column))

@@ -17,6 +17,7 @@ from sinks.hbase.site import Site
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
 _MAX_PORT = 65535
+_STAGING = re.compile(r"/[^?#]*[^?#/]|hdfs://[^/?#@]+/[^?#]+", re.IGNORECASE)
 _HOST = re.compile(r"[^\s:;/,\[\]]+")
 
 
@@ -130,6 +131,12 @@ class HBaseSettings(StoreSettings):
         default=None,
         example={"host": "hbase1", "port": 9091},
     )
+    staging: str | None = option(
+        "Folder for files of bulk loads (`bulk_load` of a table), as HBase's servers and this machine see it: a path, "
+        "or `hdfs://NAMENODE:PORT/PATH` in the HDFS of the cluster. Needs HBase's native RPC.",
+        default=None,
+        example="hdfs://namenode:8020/attr2hbase/staging",
+    )
     security: HBaseSecurity = option(
         "Security of the connections; those to a Thrift server have neither TLS nor Kerberos.",
         default={},
@@ -181,6 +188,17 @@ class HBaseSettings(StoreSettings):
         """Whether it reaches HBase by HBase's native RPC; else through a Thrift server."""
         return self.bootstrap_servers is not None or self.zookeeper is not None
 
+    @field_validator("staging")
+    @classmethod
+    def _is_a_folder_of_hbase(cls, value: str | None) -> str | None:
+        if value is not None and not _STAGING.fullmatch(value):
+            raise PydanticCustomError(
+                "wrong_type",
+                '"{text}" is no folder that HBase can see; write an absolute path, or hdfs://NAMENODE:PORT/PATH',
+                {"text": value},
+            )
+        return value
+
     @field_validator("bootstrap_servers")
     @classmethod
     def _has_addresses(cls, value: str | None) -> str | None:
@@ -201,6 +219,13 @@ class HBaseSettings(StoreSettings):
                     "conflict",
                     "a Thrift server has no TLS; connect to a TLS proxy on this machine, or write `bootstrap_servers`",
                     {"option": "security"},
+                )
+            if self.staging is not None:
+                raise PydanticCustomError(
+                    "conflict",
+                    "a Thrift server loads no files; write `bootstrap_servers` in place of `host` and `port`, or leave "
+                    "`staging` out",
+                    {"option": "staging"},
                 )
             if self.security.kerberos is not None:
                 raise PydanticCustomError(
@@ -289,6 +314,26 @@ class HBaseSettings(StoreSettings):
         if self.thrift2 is not None or self.is_native:
             return None
         return "has no `thrift2`", "add `thrift2: {host: …, port: …}` to the store"
+
+    @property
+    def bulk_load_refusal(self) -> tuple[str, str] | None:
+        """Files are loaded with HBase's native RPC, without Kerberos, from a folder."""
+        if not self.is_native:
+            return (
+                "is reached through a Thrift server, which loads no files",
+                "give the store `bootstrap_servers` in place of `host` and `port`, or leave `bulk_load` out",
+            )
+        if self.security.kerberos is not None:
+            return (
+                "has Kerberos, with which HBase needs a delegation token of HDFS for a load, which attr2hbase has not",
+                "leave `bulk_load` out",
+            )
+        if self.staging is None:
+            return (
+                "names no folder for files",
+                "add `staging: /FOLDER`, or hdfs://NAMENODE:PORT/FOLDER, to the store",
+            )
+        return None
 
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Thrift only says whether the write-ahead log is used; HBase's native RPC has all durabilities."""

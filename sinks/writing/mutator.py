@@ -24,6 +24,8 @@ from sinks.writing.staging import MIN_FILE_BYTES
 
 STAGED_BYTES, MAX_STAGED_ROWS = 16 << 20, 100_000
 """Bytes that a task buffers for a store that the driver writes: larger files leave fewer to merge."""
+LARGE_BYTES, MAX_LARGE_ROWS = 64 << 20, 200_000
+"""The same for a store whose connections divide large chunks: as much as a task folds before it sends the rows."""
 MAX_PROBE_ROWS = 100
 """Rows of a probe: few, so that a rejected row is found in few calls."""
 
@@ -48,6 +50,7 @@ class BufferedMutator(TableWriter):
         capabilities: of the store itself, also if the senders write to a staging writer.
         buffer_bytes: bound on all buffers together.
         staged_bytes: minimum size of the buffer for a store that the driver writes.
+        large_chunks: whether the connections divide chunks of any size, times and kinds of mutations into calls.
     """
 
     def __init__(
@@ -58,6 +61,7 @@ class BufferedMutator(TableWriter):
         capabilities: Capabilities,
         buffer_bytes: int,
         staged_bytes: int = STAGED_BYTES,
+        large_chunks: bool = False,
     ) -> None:
         self._senders = tuple(senders)
         self._store_name = store_name
@@ -65,6 +69,8 @@ class BufferedMutator(TableWriter):
         if self._is_staged:
             # staged files store timestamp and durability with each mutation
             limit, max_rows, mixed = max(buffer_bytes, staged_bytes), MAX_STAGED_ROWS, True
+        elif large_chunks:
+            limit, max_rows, mixed = max(buffer_bytes, LARGE_BYTES) // len(self._senders), MAX_LARGE_ROWS, True
         else:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
         self._buffers = tuple(WriteBuffer(limit, max_rows=max_rows, mixed=mixed) for _ in self._senders)

@@ -23,6 +23,7 @@ from ingest.api import (
 )
 from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.feeds import FEED
+from ingest.api.table_writer import FeatureMessages
 from ingest.formats.times import moment
 from ingest.retry import Retry
 from sinks.folding.sizes import size_of
@@ -31,7 +32,7 @@ from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.writing.bisection import Bisection, Judge, Refusal
 from sinks.writing.buffer import Chunk
 from sinks.writing.messages import Prepared
-from sinks.writing.target import Target
+from sinks.writing.target import Target, TargetLayer
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -91,18 +92,20 @@ class Tables:
         batch_time_ms: of the micro-batch; None if no event is at fault whose time the store refuses. Else mutations
             with another time than this one, and than `times_ms`, have that of an event.
         times_ms: further times that the driver has chosen.
+        features: what the driver says to the features of the tables.
     """
 
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
     fed: Collection[str] = ()
     batch_time_ms: int | None = None
     times_ms: Collection[int] = ()
+    features: FeatureMessages = field(default_factory=dict)
 
     @classmethod
     def of(cls, prepared: Prepared, batch_time_ms: int | None) -> Self:
         """What the driver has prepared for a micro-batch."""
         fed = [table for table, features in prepared.features.items() if FEED in features]
-        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms)
+        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms, prepared.features)
 
 
 class InFlight:
@@ -168,6 +171,8 @@ class RetryingStore:
         """Start a flush cycle: what an earlier one read of the tables is read again."""
         self._tables = tables
         self._physical_keys.clear()
+        if isinstance(self._store, TargetLayer):
+            self._store.begin(tables.features, self._progressed)
 
     def apply(self, chunk: Chunk) -> None:
         """
@@ -202,6 +207,13 @@ class RetryingStore:
             stored = True
         finally:
             self._add_result(chunk, tally, started, stored=stored, refused=refused)
+
+    def _progressed(self) -> None:
+        """A part of a call is done: the time in flight is that of the next part."""
+        if self._in_flight.is_abandoned:
+            raise StoreUnavailableError("a chunk was abandoned")
+        if self._in_flight.since_s is not None:
+            self._in_flight.since_s = self._clock()
 
     def _add_result(
         self, chunk: Chunk, tally: _Tally, started: float, *, stored: bool, refused: Sequence[Refusal] = ()

@@ -1,10 +1,11 @@
 """What a connection of a task writes to: a store, or what stands in for one."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from ingest.api import BusyWait, Mutation
+from ingest.api.table_writer import FeatureMessages
 
 
 class Target(Protocol):
@@ -55,6 +56,18 @@ class TargetLayer(Target):
 
     def __init__(self, target: Target) -> None:
         self.target = target
+
+    def begin(self, messages: FeatureMessages, on_progress: Callable[[], None]) -> None:
+        """
+        Start a flush cycle.
+
+        Args:
+            messages: of the features of the tables, from their half on the driver.
+            on_progress: to be called within a call of `apply` that takes seconds, after each part of it; raises a
+                StoreError if no further part is wanted.
+        """
+        if isinstance(self.target, TargetLayer):
+            self.target.begin(messages, on_progress)
 
     def open(self) -> None:
         """As `Target.open`."""

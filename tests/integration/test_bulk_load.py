@@ -1,18 +1,17 @@
 """Files that HBase loads in place of calls."""
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, TableSpec
-from ingest.clock import now_ms
-from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.bulk_load import BulkLoader
-from sinks.hbase.rpc.staged_files import StagedFiles
+from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, StoreUnavailableError, TableSpec
+from sinks.files.opening import open_root
 from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
 from tests.support.hbase_admin import Admin
+from tests.support.hdfs import Hdfs
 from tests.support.names import unique
 from tests.support.region_calls import major_compact
 from tests.support.servers import HBase
@@ -21,37 +20,26 @@ pytestmark = pytest.mark.one_protocol("a Thrift server loads no files")
 
 
 @pytest.fixture
-def store(hbase: HBase) -> Iterator[RpcStore]:
-    made = RpcStore(HBaseSettings(**{"timeout": "60s"} | hbase.store_options("rpc")))
+def store(hbase: HBase, tmp_path: Path) -> Iterator[RpcStore]:
+    options = {"timeout": "60s", "staging": str(tmp_path / "staging")} | hbase.store_options("rpc")
+    made = RpcStore(HBaseSettings(**options))
     made.open()
     yield made
     made.close()
+    assert list((tmp_path / "staging").iterdir()) == []
 
 
-@pytest.fixture
-def loader(store: RpcStore, tmp_path: Path) -> Iterator[BulkLoader]:
-    made = BulkLoader(
-        store._calls,
-        StagedFiles(str(tmp_path), "test", now_ms),
-        lambda table: store._master.file_formats(table, replicated=False),
-        now_ms,
-        max_cell_bytes=10 << 20,
-    )
-    yield made
-    made.close()
-    assert list(tmp_path.iterdir()) == []
-
-
-def load(loader: BulkLoader, table: str, mutations: Sequence[Mutation]) -> tuple[int, int, list[int], str | None]:
-    result = loader.load(table, mutations, lambda _start, _rows, _bytes: True, Attempts(60.0))
-    return result.rows, result.files, result.left, result.refused
+def load(store: RpcStore, table: str, mutations: Sequence[Mutation]) -> tuple[int, int, list[int], str | None]:
+    result = store.load(table, mutations, lambda _start, _rows, _bytes: True)
+    assert not result.refused
+    return result.rows, result.files, result.left, result.unstaged
 
 
 def rows(store: RpcStore, table: str) -> list[Row]:
     return list(store.scan(table, Scan(versions=10)))
 
 
-def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore, loader: BulkLoader) -> None:
+def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore) -> None:
     """
     In every region and family, with deletes and versions, before and after a compaction; a get finds each row.
 
@@ -74,8 +62,8 @@ def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore, loader: BulkLo
         store.create_table(spec)
     for step in steps:
         store.apply(by_call.name, step)
-        loaded, files, left, refused = load(loader, by_file.name, step)
-        assert (loaded, left, refused) == (len(step), [], None)
+        loaded, files, left, unstaged = load(store, by_file.name, step)
+        assert (loaded, left, unstaged) == (len(step), [], None)
         assert files in {3, 6}
         assert rows(store, by_file.name) == rows(store, by_call.name)
     expected = rows(store, by_call.name)
@@ -86,30 +74,61 @@ def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore, loader: BulkLo
     assert rows(store, by_file.name) == expected
 
 
-def test_of_calls_and_files_with_one_time_the_last_one_counts(store: RpcStore, loader: BulkLoader) -> None:
+def test_of_calls_and_files_with_one_time_the_last_one_counts(store: RpcStore) -> None:
     spec = TableSpec(unique("turns"), (FamilySpec(b"f"),))
     store.create_table(spec)
     for number in range(6):
         put = Put(b"r", {b"f:q": b"%d" % number}, 1)
         if number % 2:
-            assert load(loader, spec.name, [put]) == (1, 1, [], None)
+            assert load(store, spec.name, [put]) == (1, 1, [], None)
         else:
             store.apply(spec.name, [put])
         assert store.values(spec.name, b"r", b"f:q") == {b"f:q": b"%d" % number}
 
 
-def test_files_are_cut_anew_after_a_split(hbase: HBase, store: RpcStore, loader: BulkLoader) -> None:
+def test_files_are_cut_anew_after_a_split(hbase: HBase, store: RpcStore) -> None:
     spec = TableSpec(unique("cut"), (FamilySpec(b"f"),))
     store.create_table(spec)
     puts = [Put(bytes((2 * number + 1,)), {b"f:q": b"v"}, 1) for number in range(100)]
-    assert load(loader, spec.name, puts) == (100, 1, [], None)
+    assert load(store, spec.name, puts) == (100, 1, [], None)
     with Admin(hbase.server) as admin:
         admin.ask("split", spec.name)
-    assert load(loader, spec.name, puts) == (100, 2, [], None)
+    assert load(store, spec.name, puts) == (100, 2, [], None)
     assert [row.key for row in rows(store, spec.name)] == [put.row for put in puts]
 
 
-def test_what_a_file_cannot_do_is_left(store: RpcStore, loader: BulkLoader, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_files_in_hdfs(hbase: HBase, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """HBase, whose own folders are local, copies them; a HBase in the same HDFS moves them."""
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(hdfs.folder / "conf"))
+    url = f"{hdfs.url}/{unique('staging')}"
+    store = RpcStore(HBaseSettings(**{"timeout": "60s", "staging": url} | hbase.store_options("rpc")))
+    spec = TableSpec(unique("hdfs"), (FamilySpec(b"f"), FamilySpec(b"g")), splits=(b"m",))
+    puts: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
+    with closing(store):
+        store.open()
+        store.create_table(spec)
+        store.check_loading(spec.name, replicated=False)
+        assert load(store, spec.name, puts) == (4, 4, [], None)
+        assert [row.key for row in rows(store, spec.name)] == [put.row for put in puts]
+    assert open_root(url).entries("") == []
+
+
+def test_check_of_a_folder_that_cannot_be_used(store: RpcStore, tmp_path: Path) -> None:
+    spec = TableSpec(unique("check"), (FamilySpec(b"f"),))
+    store.create_table(spec)
+    store.check_loading(spec.name, replicated=False)
+    store.close()
+    (tmp_path / "staging").rmdir()
+    (tmp_path / "staging").write_text("")
+    store.open()
+    with pytest.raises(StoreUnavailableError, match="staging"):
+        store.check_loading(spec.name, replicated=False)
+    (tmp_path / "staging").unlink()
+    (tmp_path / "staging").mkdir()
+
+
+def test_what_a_file_cannot_do_is_left(store: RpcStore, tmp_path: Path) -> None:
     spec = TableSpec(unique("left"), (FamilySpec(b"f"),))
     store.create_table(spec)
     good, other, large = (
@@ -117,12 +136,11 @@ def test_what_a_file_cannot_do_is_left(store: RpcStore, loader: BulkLoader, tmp_
         Put(b"b", {b"nosuch:q": b"v"}, 1),
         Put(b"c", {b"f:q": b"v" * (11 << 20)}, 1),
     )
-    assert load(loader, spec.name, [good, other]) == (0, 0, [0, 1], None)
-    assert load(loader, spec.name, [good, large]) == (0, 0, [0, 1], None)
-    (tmp_path / "loading-test").write_text("")
-    loaded, files, left, refused = load(loader, spec.name, [good])
+    assert load(store, spec.name, [good, other]) == (0, 0, [0, 1], None)
+    assert load(store, spec.name, [good, large]) == (0, 0, [0, 1], None)
+    (tmp_path / "staging").write_text("")
+    loaded, files, left, unstaged = load(store, spec.name, [good])
     assert (loaded, files, left) == (0, 0, [0])
-    assert refused is not None
-    assert refused.startswith("a file could not be staged")
-    (tmp_path / "loading-test").unlink()
-    assert load(loader, spec.name, [good]) == (1, 1, [], None)
+    assert unstaged is not None
+    (tmp_path / "staging").unlink()
+    assert load(store, spec.name, [good]) == (1, 1, [], None)

@@ -10,16 +10,18 @@ whatever went wrong, and does not say what.
 """
 
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from ingest.api import IngestError, Mutation
+from ingest.api import IngestError, Mutation, StoreRefusedError
 from ingest.api.bulk_load import LoadResult, WantsFiles
+from ingest.api.notation import shown
+from ingest.durable import file_errors
 from sinks.folding.sizes import size_of
 from sinks.hbase.hfile.cells import FileCells
-from sinks.hbase.hfile.writer import FileFormat, hfile
+from sinks.hbase.hfile.writer import hfile
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.connection import Answer, Connection
@@ -27,13 +29,28 @@ from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
 from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
-from sinks.hbase.rpc.schema import table_name
+from sinks.hbase.rpc.schema import FileFormats, table_name
 from sinks.hbase.rpc.staged_files import StagedFiles
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.wire import Message, WireError, data, flag
 
 MAX_REFUSALS = 2
 """After so many answers that a region has not loaded its files, its rows are left to calls, which say why not."""
+
+
+class ReplicatedLoadError(StoreRefusedError):
+    """A table with bulk load has families that are replicated to other clusters, which may not get the rows."""
+
+    code = "bulk_load_replicated"
+    remedy = "Set `replicated: true` of `bulk_load` if the cluster replicates loads; else write `bulk_load: never`."
+
+    def __init__(self, table: str, families: Sequence[bytes]) -> None:
+        names = ", ".join(map(shown, families))
+        super().__init__(
+            f'table "{table}" has replicated families, {names}, and a cluster replicates the rows of files only with '
+            "`hbase.replication.bulkload.enabled`",
+            hint="if it has that, write `bulk_load: {from: …, replicated: true}`; else `bulk_load: never`",
+        )
 
 
 class _Load(NamedTuple):
@@ -81,8 +98,7 @@ class BulkLoader:
     Args:
         calls: to the cluster.
         staged: files in the folder that HBase sees.
-        formats: returns the format of the files of each family of a table that may have files; raises as a read of the
-            store.
+        formats: returns the formats of the files for a table; raises as a read of the store.
         now_ms: the time, in milliseconds since the epoch.
         max_cell_bytes: larger cells are left to calls, which refuse them.
     """
@@ -91,7 +107,7 @@ class BulkLoader:
         self,
         calls: RepeatedCalls,
         staged: StagedFiles,
-        formats: Callable[[str], Mapping[bytes, FileFormat]],
+        formats: Callable[[str], FileFormats],
         now_ms: Callable[[], int],
         *,
         max_cell_bytes: int,
@@ -99,7 +115,7 @@ class BulkLoader:
         self._calls = calls
         self._staged = staged
         self._read_formats = formats
-        self._formats: dict[str, Mapping[bytes, FileFormat]] = {}
+        self._formats: dict[str, FileFormats] = {}
         self._now_ms = now_ms
         self._cells = FileCells(max_cell_bytes)
 
@@ -109,9 +125,16 @@ class BulkLoader:
         mutations: Sequence[Mutation],
         wants_files: WantsFiles,
         attempts: Attempts,
+        *,
+        replicated: bool = False,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
-        """As `BulkLoading.load`, within the attempts."""
+        """
+        As `BulkLoading.load`, within the attempts.
+
+        Raises:
+            ReplicatedLoadError: a family is replicated, and may not have files.
+        """
         result = LoadResult()
         remaining: Sequence[int] = range(len(mutations))
         refusals = 0
@@ -121,7 +144,7 @@ class BulkLoader:
             except CALL_ERRORS as error:
                 self._calls.wait_after(error, table, attempts, is_write=True)
                 continue
-            loads = self._staged_loads(table, mutations, regions, wants_files, result)
+            loads = self._staged_loads(table, mutations, regions, wants_files, result, replicated=replicated)
             on_progress()
             try:
                 done = self._round(table, loads, attempts.deadline_s, result, on_progress)
@@ -133,13 +156,21 @@ class BulkLoader:
                 self._calls.regions.forget(table)
                 self._formats.pop(table, None)
                 if refusals == MAX_REFUSALS:
-                    result.refused = f'HBase has not loaded files of table "{table}", and does not say why'
+                    result.refused = True
                     result.left += done.refused
                     done.refused.clear()
             remaining = done.refused + done.failed
             if done.failure is not None:
                 self._calls.wait_after(done.failure, table, attempts, is_write=True)
         return result
+
+    def check(self, table: str, *, replicated: bool) -> None:
+        """As `BulkLoading.check_loading`."""
+        with file_errors(self._staged):
+            self._staged.remove(self._staged.write([b"check"]))
+        formats = self._read_formats(table)
+        if formats.replicated and not replicated:
+            raise ReplicatedLoadError(table, formats.replicated)
 
     def close(self) -> None:
         """Forget the families of tables, and remove the folder of staged files."""
@@ -163,13 +194,17 @@ class BulkLoader:
         regions: Sequence[tuple[Region, Address, list[int]]],
         wants_files: WantsFiles,
         result: LoadResult,
+        *,
+        replicated: bool,
     ) -> list[_Load]:
         """The staged files of the regions that get some; the mutations of the others are left."""
         loads: list[_Load] = []
         contents: list[bytes] = []
         for region, server, indexes in regions:
             own = [mutations[index] for index in indexes]
-            files = self._files(table, own) if wants_files(region.start, len(own), sum(map(size_of, own))) else None
+            files = None
+            if wants_files(region.start, len(own), sum(map(size_of, own))):
+                files = self._files(table, own, replicated=replicated)
             if files:
                 loads.append(_Load(region, server, indexes, list(files), []))
                 contents += files.values()
@@ -180,26 +215,30 @@ class BulkLoader:
         try:
             names = iter(self._staged.write(contents))
         except OSError as error:
-            result.refused = f"a file could not be staged: {error}"
+            result.unstaged = str(error)
             result.left += [index for load in loads for index in load.indexes]
             return []
         for load in loads:
             load.names.extend(next(names) for _ in load.families)
         return loads
 
-    def _files(self, table: str, mutations: Sequence[Mutation]) -> dict[bytes, bytes] | None:
+    def _files(self, table: str, mutations: Sequence[Mutation], *, replicated: bool) -> dict[bytes, bytes] | None:
         """The file of each family; None if a call must say what is wrong."""
         try:
             formats = self._formats.get(table)
             if formats is None:
                 formats = self._formats[table] = self._read_formats(table)
-            rows = self._cells.by_family(mutations, formats.keys())
+            rows = self._cells.by_family(mutations, formats.families.keys())
         except (RefusalError, IngestError):
             return None
-        if not rows.keys() <= formats.keys():
+        families = formats.families
+        if not rows.keys() <= families.keys():
             del self._formats[table]  # a family may be new
             return None
-        return {family: hfile(own, formats[family], self._now_ms()) for family, own in rows.items()}
+        if not replicated and any(family in rows for family in formats.replicated):
+            del self._formats[table]
+            raise ReplicatedLoadError(table, formats.replicated)
+        return {family: hfile(own, families[family], self._now_ms()) for family, own in rows.items()}
 
     def _round(
         self,

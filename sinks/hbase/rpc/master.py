@@ -8,17 +8,16 @@ master recognizes it, and returns the number of the procedure that runs already.
 
 import time
 from collections.abc import Callable
-from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import TableExistsError, schema_error
-from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.schema import (
+    FileFormats,
     families_of,
     family_of,
     family_schema,
@@ -87,14 +86,14 @@ class Master:
             return found
         return ()
 
-    def file_formats(self, table: str, *, replicated: bool) -> dict[bytes, FileFormat]:
+    def file_formats(self, table: str) -> FileFormats:
         """
         As `schema.file_formats`.
 
         Raises:
             NotFoundError: there is no such table.
         """
-        for found in self._described(table, partial(file_formats, replicated=replicated)):
+        for found in self._described(table, file_formats):
             return found
         raise NotFoundError(f'there is no table "{table}"')
 

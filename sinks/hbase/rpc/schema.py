@@ -5,6 +5,8 @@ Source: TableName, TableSchema, ColumnFamilySchema and BytesBytesPair of HBase.p
 are those of `ColumnFamilyDescriptorBuilder`. All attributes are text, and one that is absent has its default.
 """
 
+from typing import NamedTuple
+
 from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import DEFAULT_BLOCK_BYTES, FileFormat
@@ -73,26 +75,32 @@ def replicated_in(table: Message) -> tuple[bytes, ...]:
     return tuple(each.data(1) for each in table.messages(3) if _attributes(each).get(_SCOPE, b"0") != b"0")
 
 
-def file_formats(table: Message, *, replicated: bool) -> dict[bytes, FileFormat]:
+class FileFormats(NamedTuple):
     """
-    Formats of the files that may be loaded into the families of a TableSchema.
+    The files that may be loaded into a table.
 
-    Args:
-        table: the schema.
-        replicated: whether they may be loaded into families that are replicated to other clusters.
+    Attributes:
+        families: family -> format of its files; one that is encrypted gets none.
+        replicated: families that are replicated to other clusters.
     """
+
+    families: dict[bytes, FileFormat]
+    replicated: tuple[bytes, ...]
+
+
+def file_formats(table: Message) -> FileFormats:
+    """The files that may be loaded into a table, given its TableSchema."""
     found = {}
     for each in table.messages(3):
         attributes = _attributes(each)
-        # a file is not encrypted, and a cluster replicates loads only if it is told to
-        if _ENCRYPTION in attributes or (not replicated and attributes.get(_SCOPE, b"0") != b"0"):
+        if _ENCRYPTION in attributes:
             continue
         found[each.data(1)] = FileFormat(
             _CODECS.get(attributes.get(_COMPRESSION, b"NONE").upper(), Codec.GZ),
             _number(attributes.get(_BLOCK_BYTES), DEFAULT_BLOCK_BYTES),
             has_bloom=attributes.get(_BLOOM, b"ROW").upper() == b"ROW",
         )
-    return found
+    return FileFormats(found, replicated_in(table))
 
 
 def family_of(table: Message, name: bytes) -> Message | None:

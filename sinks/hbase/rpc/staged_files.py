@@ -39,6 +39,9 @@ class StagedFiles:
         self._number = 0
         self._root: Root | None = None
 
+    def __str__(self) -> str:
+        return self._url
+
     def write(self, contents: Sequence[bytes]) -> list[str]:
         """
         Write files, and read them back; returns their names.

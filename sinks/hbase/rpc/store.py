@@ -1,7 +1,8 @@
 """HBase by native RPC."""
 
 import random
-from collections.abc import Generator, Mapping, Sequence
+import secrets
+from collections.abc import Callable, Generator, Mapping, Sequence
 
 from ingest.api import (
     ALL_TIMES,
@@ -9,6 +10,7 @@ from ingest.api import (
     Durability,
     FamilySpec,
     IngestError,
+    LifecycleError,
     Mutation,
     NotFoundError,
     Row,
@@ -19,10 +21,13 @@ from ingest.api import (
     TableSpec,
     TimeRange,
 )
+from ingest.api.bulk_load import BulkLoading, LoadResult, WantsFiles
 from ingest.api.errors import PackageMissingError
 from ingest.api.notation import shown
+from ingest.clock import now_ms
 from sinks.hbase.errors import Kind, error_of_kind
 from sinks.hbase.rpc.attempts import Attempts
+from sinks.hbase.rpc.bulk_load import BulkLoader
 from sinks.hbase.rpc.cluster import Cluster, Coordinates
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.mutate import check_and_put, is_written
@@ -31,6 +36,7 @@ from sinks.hbase.rpc.region_sizes import stored_regions
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.sasl import Logins
+from sinks.hbase.rpc.staged_files import StagedFiles
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.rpc.tls import tls_context
 from sinks.hbase.rpc.writing import Writer
@@ -42,7 +48,7 @@ _REFUSES_REPLICATED = 3
 """First version that refuses rows of replicated families without the write-ahead log; others do not replicate them."""
 
 
-class RpcStore(HBaseStore):
+class RpcStore(HBaseStore, BulkLoading):
     """The tables of a cluster through its masters and region servers."""
 
     def __init__(self, settings: HBaseSettings) -> None:
@@ -64,6 +70,7 @@ class RpcStore(HBaseStore):
         self._reader = Reader(self._calls, lambda table: frozenset(family.name for family in self.family_specs(table)))
         self._busy_waits: list[BusyWait] = []
         self._writer = Writer(self._calls, max_cell_bytes=settings.max_cell_bytes)
+        self._loader: BulkLoader | None = None
 
     def open(self) -> None:
         """Find the meta table."""
@@ -71,7 +78,10 @@ class RpcStore(HBaseStore):
         self._cluster.meta(self._attempts().deadline_s)
 
     def close(self) -> None:
-        """Close all connections."""
+        """Close all connections, and remove the folder of staged files."""
+        loader, self._loader = self._loader, None
+        if loader is not None:
+            loader.close()
         self._cluster.close()
         self._regions.clear()
 
@@ -83,6 +93,39 @@ class RpcStore(HBaseStore):
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Send the mutations, in one call for each server if none has a row key of another one."""
         self._writer.apply(table, mutations, Attempts(self.settings.timeout, on_busy=self._busy_waits.append))
+
+    def load(
+        self,
+        table: str,
+        mutations: Sequence[Mutation],
+        wants_files: WantsFiles,
+        *,
+        replicated: bool = False,
+        on_progress: Callable[[], None] = lambda: None,
+    ) -> LoadResult:
+        """Load files; the store needs `staging`."""
+        attempts = Attempts(self.settings.timeout, on_busy=self._busy_waits.append)
+        return self._opened_loader().load(
+            table, mutations, wants_files, attempts, replicated=replicated, on_progress=on_progress
+        )
+
+    def check_loading(self, table: str, *, replicated: bool) -> None:
+        """Write a file to the folder, and look at the families; the store needs `staging`."""
+        self._opened_loader().check(table, replicated=replicated)
+
+    def _opened_loader(self) -> BulkLoader:
+        if self._loader is None:
+            staging = self.settings.staging
+            if staging is None:
+                raise LifecycleError("a store without `staging` loads no files")
+            self._loader = BulkLoader(
+                self._calls,
+                StagedFiles(staging, secrets.token_hex(8), now_ms),
+                self._master.file_formats,
+                now_ms,
+                max_cell_bytes=self.settings.max_cell_bytes,
+            )
+        return self._loader
 
     def take_busy_waits(self) -> list[BusyWait]:
         """The waits of writes."""

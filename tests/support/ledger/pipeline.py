@@ -20,6 +20,7 @@ class Options:
         events: options of `Events` other than run and seed.
         source, sink, pipeline, content: merged into these parts of the pipeline file; `content` into the whole file.
         store_options: options of the store.
+        table: options of the table, besides its families.
         dead_letters: destination of dead letters.
         dead_kafka: broker of their topic; None for the broker of the events.
         brokers, hbase_port: addresses for the service only, such as those of a proxy.
@@ -36,6 +37,7 @@ class Options:
     pipeline: Mapping[str, Any] = field(default_factory=dict)
     content: Mapping[str, Any] = field(default_factory=dict)
     store_options: Mapping[str, Any] = field(default_factory=dict)
+    table: Mapping[str, Any] = field(default_factory=dict)
     dead_letters: Literal["files", "kafka"] = "files"
     dead_kafka: Kafka | None = None
     topic_config: Mapping[str, str] | None = None
@@ -80,6 +82,7 @@ def content_of(
             names.table: {
                 "store": "store",
                 "families": {name.decode(): {"versions": VERSIONS} for name in FAMILIES},
+                **options.table,
             }
         },
         "pipelines": {names.pipeline: {**pipeline, **options.pipeline}},

@@ -74,6 +74,7 @@ pipelines:
         "updates": None,
         "columns": {},
         "feed": None,
+        "bulk_load": None,
         "blobs": None,
     }
     assert (shown["state_dir"], shown["service"]["http"]["listen"]) == ("data/state", "127.0.0.1:9464")

@@ -168,3 +168,30 @@ def test_memory_is_that_of_the_driver_and_of_the_jvm():
     assert found["jvm"] == {"heap_used_bytes": 10, "heap_max_bytes": 20, "gc_seconds": 0.5}
     assert found["driver_bytes"] > 1 << 20
     assert activity.of("p")["worker_bytes"] is None
+
+
+def test_pipeline_is_behind_with_more_unread_records_than_two_micro_batches():
+    activity = Activity()
+    assert activity.is_behind("p")  # not known
+    activity.lag("p", "t", 0, 100)
+    assert activity.is_behind("p")
+    activity.durable("p", 0, 5, Counts(records=50), 0.5)
+    assert not activity.is_behind("p")
+    activity.lag("p", "t", 1, 1)
+    assert activity.is_behind("p")
+    activity.lag_unknown("p")
+    assert activity.is_behind("p")
+
+
+def test_bulk_loads_add_up_with_the_mode_of_the_last_batch():
+    activity = Activity()
+    assert activity.of("p")["bulk_load"] == []
+    loaded = Counts()
+    loaded.counted.update({("bulk_load_rows", "t"): 5, ("bulk_load_files", "t"): 2, ("blobs_stored", "t"): 1})
+    loaded.counted["bulk_load_seconds", "t"] += 0.25  # type: ignore[assignment] - amounts of seconds
+    for number in range(2):
+        activity.durable("p", number, 5, loaded, 0.5)
+    amounts = {"table": "t", "rows": 10, "files": 4, "seconds": 0.5, "refused": 0, "unstaged": 0}
+    assert activity.of("p")["bulk_load"] == [amounts | {"mode": "files"}]
+    activity.durable("p", 2, 5, Counts(), 0.5)
+    assert activity.of("p")["bulk_load"] == [amounts | {"mode": "calls"}]

@@ -33,8 +33,9 @@ from sinks.folding.sizes import size_of
 from sinks.mapping.attr2hbase import Attr2HBase, Attr2HBaseSettings
 from sinks.mapping.mapper import FamilyOptions, Mapped, Mapper, MapperSettings, Skipped
 from sinks.memory import MemoryStore
+from sinks.writing.buffer import MAX_ROWS
 from sinks.writing.messages import Prepared
-from sinks.writing.mutator import STAGED_BYTES
+from sinks.writing.mutator import STAGED_BYTES, BufferedMutator
 from sinks.writing.plain_writer import BUFFERED_BYTES
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_BYTES
@@ -587,3 +588,16 @@ def test_buffer_of_a_task_is_bounded(make, store):
     assert len(rows(store)) > 20
     writer.flush()
     assert len(rows(store)) == 30
+
+
+def test_connections_that_divide_chunks_get_large_ones_of_any_times_puts_and_deletes(store):
+    mutator = BufferedMutator(
+        [DirectSender(store)], "logs", capabilities=hbase_like(), buffer_bytes=1, large_chunks=True
+    )
+    mutator.start(spec_of(BATCH_MS), Prepared(), WriteCounts())
+    for number in range(MAX_ROWS + 1):
+        mutator.add("t", Put(b"%d" % number, {b"f:q": b"v"}, number))
+    mutator.add("t", Delete(b"1", 1))
+    assert store.applied == []
+    mutator.flush()
+    assert [len(rows) for rows in store.applied] == [MAX_ROWS + 2]

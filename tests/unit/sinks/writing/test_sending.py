@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -22,6 +22,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.driver_feature import PreparedFeatures, StoreFeatures
+from ingest.api.table_writer import FeatureMessages
 from ingest.retry import Retry
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
@@ -31,6 +32,7 @@ from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
+from sinks.writing.target import TargetLayer
 
 
 class Gated(MemoryStore):
@@ -368,6 +370,45 @@ def test_abandoned_bisection_makes_no_further_call():
     sender = ThreadSender(store, retry=quick())
     sender.begin(0.01)
     sender.submit(many("a", "xb", "c", "d"))
+    with pytest.raises(StoreUnavailableError):
+        sender.wait()
+    store.gate.set()
+    sender.begin(30)
+    assert store.calls == 2
+    sender.close()
+
+
+class InSteps(TargetLayer):
+    """Writes each mutation in a call of its own, and says so."""
+
+    def begin(self, messages: FeatureMessages, on_progress: Callable[[], None]) -> None:
+        self.messages, self.on_progress = messages, on_progress
+
+    def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
+        for mutation in mutations:
+            self.target.apply(table, [mutation])
+            self.on_progress()
+
+
+def test_layer_that_divides_a_chunk_may_take_longer_than_the_call_timeout():
+    """The layer around this one passes on what it is told."""
+    store = Picky()
+    steps = InSteps(store)
+    sender = ThreadSender(TargetLayer(steps), retry=quick(), clock=lambda: store.now)
+    sender.begin(2, Tables(features={"t": {"x": b"1"}}))
+    assert steps.messages == {"t": {"x": b"1"}}
+    sender.submit(many("a", "b", "c", "d", "e"))
+    sender.wait()
+    assert store.calls == 5
+    sender.close()
+
+
+def test_layer_that_divides_an_abandoned_chunk_makes_no_further_call():
+    store = Picky()
+    store.hangs_at = 2
+    sender = ThreadSender(InSteps(store), retry=quick())
+    sender.begin(0.01)
+    sender.submit(many("a", "b", "c", "d"))
     with pytest.raises(StoreUnavailableError):
         sender.wait()
     store.gate.set()

@@ -8,22 +8,23 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingest.api import Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
+from ingest.api import IngestError, Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
 from ingest.api.bulk_load import LoadResult
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.bulk_load import BulkLoader
+from sinks.hbase.rpc.bulk_load import BulkLoader, ReplicatedLoadError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
 from sinks.hbase.rpc.wire import Message, data, flag
 from tests.support.hfile_reader import read_hfile
 from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, RpcServers
 
-FORMATS = {b"f": FileFormat(), b"g": FileFormat(Codec.GZ)}
+FORMATS = FileFormats({b"f": FileFormat(), b"g": FileFormat(Codec.GZ)}, (b"g",))
 PUTS: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
 Answer = Callable[[Request, bytes], bytes | None]
 """To a call BulkLoadHFile, given the name of the region."""
@@ -107,7 +108,7 @@ def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
 def load(
     loader: BulkLoader, puts: list[Mutation] = PUTS, wants: Callable[[bytes, int, int], bool] = lambda *_: True
 ) -> LoadResult:
-    return loader.load("t", puts, wants, Attempts(5.0, sleep=lambda _seconds: None))
+    return loader.load("t", puts, wants, Attempts(5.0, sleep=lambda _seconds: None), replicated=True)
 
 
 def test_each_region_gets_one_call_with_a_file_for_each_family(hbase: FakeHBase, loader: BulkLoader):
@@ -147,8 +148,7 @@ def test_files_that_hbase_has_not_loaded_are_cut_anew(hbase: FakeHBase, loader: 
 def test_files_that_hbase_has_twice_not_loaded_are_left(hbase: FakeHBase, loader: BulkLoader):
     hbase.answers = [loaded, refused, refused]
     result = load(loader)
-    assert (result.rows, result.files, result.left) == (2, 2, [2, 3])
-    assert result.refused is not None
+    assert result == LoadResult(rows=2, files=2, left=[2, 3], refused=True)
     assert hbase.methods.count("BulkLoadHFile") == 3
 
 
@@ -164,7 +164,7 @@ def test_files_that_hbase_has_twice_not_loaded_are_left(hbase: FakeHBase, loader
 def test_unknown_outcome_is_followed_by_new_files(hbase: FakeHBase, loader: BulkLoader, failure: Answer):
     hbase.answers = [loaded, failure]
     result = load(loader)
-    assert (result.rows, result.left, result.refused) == (4, [], None)
+    assert (result.rows, result.left, result.refused) == (4, [], False)
     assert hbase.files[-1] == (b"t,m,1.", {b"f": [b"n", b"x"], b"g": [b"n", b"x"]})
     assert len(set(hbase.paths)) == len(hbase.paths) >= 6
     assert not any(path.exists() for path in hbase.paths)
@@ -188,7 +188,7 @@ def test_load_ends_when_its_time_has_passed(hbase: FakeHBase, loader: BulkLoader
     clock = iter(range(0, 10_000, 4))
     attempts = Attempts(5.0, sleep=lambda _seconds: None, clock=lambda: float(next(clock)))
     with pytest.raises(StoreUnavailableError):
-        loader.load("t", PUTS, lambda *_: True, attempts)
+        loader.load("t", PUTS, lambda *_: True, attempts, replicated=True)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_mutation_that_can_never_be_written_leaves_its_region_to_calls(
 
 
 def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: BulkLoader):
-    def formats(_table: str) -> dict[bytes, FileFormat]:
+    def formats(_table: str) -> FileFormats:
         raise NotFoundError("no table")
 
     loader._read_formats = formats
@@ -212,17 +212,36 @@ def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: B
     assert hbase.methods == ["Scan"]
 
 
+def test_replicated_family_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
+    with pytest.raises(ReplicatedLoadError, match='table "t" has replicated families, "g"'):
+        loader.load("t", PUTS, lambda *_: True, Attempts(5.0))
+    assert hbase.methods == ["Scan"]
+    others: list[Mutation] = [Put(b"a", {b"f:q": b"v"}, 1)]
+    assert loader.load("t", others, lambda *_: True, Attempts(5.0)) == LoadResult(rows=1, files=1)
+
+
 def test_folder_that_cannot_be_used_leaves_all(hbase: FakeHBase, loader: BulkLoader, tmp_path: Path):
     (tmp_path / "loading-1").write_bytes(b"")
     result = load(loader)
     assert (result.rows, result.left) == (0, [0, 1, 2, 3])
-    assert result.refused is not None
-    assert "staged" in result.refused
+    assert result.unstaged is not None
+    assert "loading-1" in result.unstaged
     assert hbase.methods == ["Scan"]
     (tmp_path / "loading-1").unlink()
 
 
 def test_progress_is_reported_after_the_files_and_each_answer(loader: BulkLoader):
     steps: list[None] = []
-    loader.load("t", PUTS, lambda *_: True, Attempts(5.0), lambda: steps.append(None))
+    loader.load("t", PUTS, lambda *_: True, Attempts(5.0), replicated=True, on_progress=lambda: steps.append(None))
     assert len(steps) == 3
+
+
+def test_check_writes_a_file_and_looks_at_the_families(loader: BulkLoader, tmp_path: Path):
+    loader.check("t", replicated=True)
+    with pytest.raises(ReplicatedLoadError):
+        loader.check("t", replicated=False)
+    loader.close()
+    (tmp_path / "loading-1").write_bytes(b"")
+    with pytest.raises(IngestError, match="loading-1"):
+        loader.check("t", replicated=True)
+    (tmp_path / "loading-1").unlink()

@@ -6,6 +6,7 @@ from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.schema import (
+    FileFormats,
     families_of,
     family_of,
     family_schema,
@@ -74,7 +75,7 @@ def test_file_of_a_family_has_its_block_size_bloom_filter_and_compression() -> N
         + _family(b"d", COMPRESSION=b"GZ")
         + _family(b"e", COMPRESSION=b"ZSTD", BLOCKSIZE=b"x")
     )
-    assert file_formats(table, replicated=False) == {
+    assert file_formats(table).families == {
         b"a": FileFormat(),
         b"b": FileFormat(Codec.SNAPPY, 8192, has_bloom=False),
         b"c": FileFormat(Codec.LZ4, has_bloom=False),
@@ -83,9 +84,8 @@ def test_file_of_a_family_has_its_block_size_bloom_filter_and_compression() -> N
     }
 
 
-def test_family_that_is_encrypted_or_replicated_has_no_file() -> None:
+def test_family_that_is_encrypted_has_no_file_and_one_that_is_replicated_is_known() -> None:
     table = Message(
         _family(b"a", ENCRYPTION=b"AES") + _family(b"b", REPLICATION_SCOPE=b"1") + _family(b"c", REPLICATION_SCOPE=b"0")
     )
-    assert file_formats(table, replicated=False).keys() == {b"c"}
-    assert file_formats(table, replicated=True).keys() == {b"b", b"c"}
+    assert file_formats(table) == FileFormats({b"b": FileFormat(), b"c": FileFormat()}, (b"b",))

@@ -1,0 +1,74 @@
+"""Which regions of a table get files."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+NAME = "bulk_load"
+BEHIND, UP_TO_DATE = b"behind", b"up to date"
+"""What the driver says of the pipeline."""
+KEPT_CYCLES = 10
+"""Micro-batches for which a region keeps a mode: each first load after calls flushes the memstore of the region."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRule:
+    """
+    When the rows of a table are loaded as files.
+
+    Attributes:
+        rows: of a region in a chunk, from which they are a file for each family.
+        size_bytes: the same in bytes; None for any size.
+        only_behind: only while the pipeline is behind.
+        replicated: also for families that are replicated.
+    """
+
+    rows: int
+    size_bytes: int | None
+    only_behind: bool
+    replicated: bool
+
+
+class _Mode(NamedTuple):
+    has_files: bool
+    since: int
+
+
+class RegionModes:
+    """
+    Files or calls for each region, as one connection writes it; both are right, and change only what HBase does.
+
+    Args:
+        rule: of the table.
+    """
+
+    def __init__(self, rule: LoadRule) -> None:
+        self._rule = rule
+        self._cycle = 0
+        self._is_behind = False
+        self._modes: dict[bytes, _Mode] = {}
+
+    def begin(self, *, is_behind: bool) -> None:
+        """Start a micro-batch."""
+        self._cycle += 1
+        self._is_behind = is_behind
+
+    @property
+    def may_have_files(self) -> bool:
+        """Whether a region may get files in this micro-batch."""
+        if self._is_behind or not self._rule.only_behind:
+            return True
+        return any(mode.has_files and self._is_kept(mode) for mode in self._modes.values())
+
+    def wants_files(self, start: bytes, rows: int, size_bytes: int) -> bool:
+        """Whether the rows of a region are loaded as files; the same until the region's mode may change."""
+        rule = self._rule
+        is_large = rows >= rule.rows or (rule.size_bytes is not None and size_bytes >= rule.size_bytes)
+        wanted = is_large and (self._is_behind or not rule.only_behind)
+        mode = self._modes.get(start)
+        if mode is not None and (mode.has_files == wanted or self._is_kept(mode)):
+            return mode.has_files
+        self._modes[start] = _Mode(wanted, self._cycle)
+        return wanted
+
+    def _is_kept(self, mode: _Mode) -> bool:
+        return self._cycle - mode.since < KEPT_CYCLES

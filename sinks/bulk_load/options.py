@@ -1,0 +1,75 @@
+"""The option `bulk_load` of tables."""
+
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import AfterValidator, GetJsonSchemaHandler, create_model, model_validator
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, PydanticCustomError
+
+from ingest.api import Model, option
+from sinks.bulk_load.modes import LoadRule
+
+AUTO_ROWS, AUTO_BYTES = 5_000, 4 << 20
+"""`auto`: rows of a region in a chunk from which a file of them pays; each file is one more for the compactions."""
+
+
+def _possible(value: str | int) -> str | int:
+    if isinstance(value, int) and value < 1:
+        text = "{value} is no number of rows; write 1 or more, `auto` or `never`"
+        raise PydanticCustomError("out_of_range", text, {"value": value})
+    return value
+
+
+class BulkLoadBase(Model):
+    """`BulkLoadOptions` without its fields, of which `from` is no name of Python."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _written_short(cls, value: Any) -> Any:
+        """`auto` is `{from: auto}`."""
+        return {"from": value} if isinstance(value, str) else value
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        return {"anyOf": [{"enum": ["never", "auto"]}, handler(schema)]}
+
+    def rule(self) -> LoadRule | None:
+        """When rows are loaded as files; None for never."""
+        fields = dict(self)
+        rows, replicated = fields["from"], fields["replicated"]
+        if rows == "never":
+            return None
+        if rows == "auto":
+            return LoadRule(AUTO_ROWS, AUTO_BYTES, only_behind=True, replicated=replicated)
+        return LoadRule(rows, None, only_behind=False, replicated=replicated)
+
+
+_FIELDS: Any = {
+    "from": (
+        Annotated[Literal["never", "auto"] | int, AfterValidator(_possible)],
+        option(
+            "`auto`: while the pipeline is more than two micro-batches behind, from 5,000 rows or 4 MiB of a region in "
+            "a task. A number: from so many rows of a region in a task, also while it is up to date. `never`: no "
+            "files.",
+            example="auto",
+        ),
+    ),
+    "replicated": (
+        bool,
+        option(
+            "Also load files into families that are replicated to other clusters. Set it if the cluster has "
+            "`hbase.replication.bulkload.enabled`: without that, the other clusters lack these rows.",
+            default=False,
+        ),
+    ),
+}
+BulkLoadOptions = cast(
+    "type[BulkLoadBase]",
+    create_model(
+        "BulkLoadOptions",
+        __base__=BulkLoadBase,
+        __module__=__name__,
+        __doc__="When rows are loaded as files. `never` and `auto` may be written in place of the mapping.",
+        **_FIELDS,
+    ),
+)

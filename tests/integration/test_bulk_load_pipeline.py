@@ -1,0 +1,151 @@
+"""Pipelines whose tables have bulk load: the same cells by files and by calls."""
+
+import random
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ingest.api import Record, Row, Scan
+from ingest.catalog import Catalog
+from ingest.cli import main
+from ingest.config import load
+from ingest.pipeline.in_process import InProcessHost
+from ingest.pipeline.loop import MicroBatch, run_until_durable
+from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.stores import owned_store
+from ingest.receipt import Counts
+from ingest.service.committers import committers_of
+from tests.support.names import unique
+from tests.support.servers import HBase
+
+pytestmark = pytest.mark.one_protocol("a Thrift server loads no files")
+
+FAMILIES = {"f": {"versions": 5}, "g": {"versions": 5, "compression": "gz"}}
+DECORATORS = [
+    {"value": {"attribute": "2hb_", "value": "%{key}"}},
+    {"value": {"attribute": "2hb_f:a", "value": "%{body}"}},
+    {"value": {"attribute": "2hb_g:b", "value": "%{body}", "when": "%{length(body)} > 4"}},
+]
+
+
+class Pipelines:
+    """Runs micro-batches in this process; `by_file` and `by_call` are the tables."""
+
+    def __init__(self, hbase: HBase, folder: Path, options: Mapping[str, object]) -> None:
+        self._hbase = hbase
+        self._folder = folder
+        self._options = options
+        self.by_file, self.by_call = unique("files"), unique("calls")
+        for has_files in (True, False):
+            self._write(has_files=has_files)
+        assert main(["table", "apply", "files.yaml"]) == 0
+
+    def _write(self, *, has_files: bool) -> None:
+        options = {"families": FAMILIES, **self._options}
+        store = self._hbase.store_options("rpc") | {"timeout": "60s", "staging": str(self._folder / "staging")}
+        tombstones = {} if "updates" in options else {"tombstones": "delete"}
+        content = {
+            "version": 1,
+            "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
+            "stores": {"cluster": {"hbase": store}},
+            "tables": {
+                self.by_file: options | {"bulk_load": {"from": 1} if has_files else "never"},
+                self.by_call: options,
+            },
+            "pipelines": {
+                name: {
+                    "source": {"kafka": {"brokers": "localhost:1", "topics": ["t"], **tombstones}},
+                    "decorators": DECORATORS,
+                    "sinks": [{"attr2hbase": {"table": table}}],
+                }
+                for name, table in (("files", self.by_file), ("calls", self.by_call))
+            },
+        }
+        Path("files.yaml" if has_files else "calls.yaml").write_text(yaml.safe_dump(content))
+
+    def run(self, name: str, at_ms: int, records: Sequence[Record], *, has_files: bool) -> Counts:
+        """Run one micro-batch of a pipeline."""
+        configuration = load("files.yaml" if has_files else "calls.yaml", env={}, lookup=Catalog())
+        plan = plan_of(configuration, configuration.pipelines[name], Catalog())
+        batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("t", 0, 0),))
+        committers = committers_of(configuration, plan, {}, check_owner=lambda: None)
+        with ExitStack() as opened:
+            task = live_task(plan)
+            for each in (task, *committers.values()):
+                opened.callback(each.close)
+            counts, dead_letters = run_until_durable(batch, committers, InProcessHost(task, records))
+        assert dead_letters == []
+        return counts
+
+    def rows(self, table: str) -> list[Row]:
+        """The rows of a table with all versions."""
+        configuration = load("files.yaml", env={}, lookup=Catalog())
+        with owned_store(configuration.stores["cluster"], Catalog()) as store:
+            return list(store.scan(table, Scan(versions=10)))
+
+
+def ticks(noise: random.Random, number: int, first: int) -> list[Record]:
+    """Ticks of few keys: one in ten is a tombstone, which deletes its row."""
+    return [
+        Record("t", 0, offset, b"k%05d" % noise.randrange(3 * number), value, 500)
+        for offset in range(first, first + number)
+        for value in (None if noise.random() < 0.1 else b"%d" % noise.randrange(10**6),)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("batches", "number", "options"),
+    [
+        (6, 100, {"splits": ["k00100", "k00200"]}),
+        (6, 100, {"distribute": {"hash": 4}, "blobs": {"threshold": "5B"}}),
+        pytest.param(20, 1_000, {"splits": ["k01000", "k02000"]}, marks=pytest.mark.slow),
+    ],
+    ids=["plain", "salted with blobs", "20,000 ticks"],
+)
+def test_cells_are_the_same_with_another_mode_every_three_micro_batches(
+    hbase: HBase,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    batches: int,
+    number: int,
+    options: dict[str, object],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipelines = Pipelines(hbase, tmp_path, options)
+    noise = random.Random(1)
+    counted: Counter[tuple[str, str]] = Counter()
+    for batch in range(batches):
+        records = ticks(noise, number, batch * number)
+        at_ms = 1_000_000 + batch * 1_000
+        pipelines.run("calls", at_ms, records, has_files=False)
+        is_file = batch // 3 % 2 == 0
+        counts = pipelines.run("files", at_ms, records, has_files=is_file)
+        assert bool(counts.counted["bulk_load_rows", pipelines.by_file]) is is_file
+        counted.update(counts.counted)
+        if is_file:  # it was acknowledged, and the process was killed before it knew that
+            pipelines.run("files", at_ms, records, has_files=batch % 2 == 0)
+    expected = pipelines.rows(pipelines.by_call)
+    assert len(expected) > number
+    assert max(len(row.cells) for row in expected) > 2
+    assert pipelines.rows(pipelines.by_file) == expected
+    assert counted["bulk_load_files", pipelines.by_file] >= batches
+    assert not counted["bulk_load_refused", pipelines.by_file]
+    assert not counted["bulk_load_unstaged", pipelines.by_file]
+    assert list((tmp_path / "staging").iterdir()) == []
+
+
+def test_deferred_updates_are_the_same(hbase: HBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = {"updates": {"processor": "sum", "columns": ["f:a"]}}
+    pipelines = Pipelines(hbase, tmp_path, options)
+    noise = random.Random(1)
+    for batch in range(3):
+        records = [each for each in ticks(noise, 200, batch * 200) if each.value is not None]
+        for name in ("files", "calls"):
+            counts = pipelines.run(name, 1_000_000 + batch * 1_000, records, has_files=True)
+            assert bool(counts.counted["bulk_load_rows", pipelines.by_file]) is (name == "files")
+    assert pipelines.rows(pipelines.by_file) == pipelines.rows(pipelines.by_call)

@@ -1,0 +1,70 @@
+"""Which regions get files."""
+
+from sinks.bulk_load.modes import KEPT_CYCLES, LoadRule, RegionModes
+
+AUTO = LoadRule(100, 1_000, only_behind=True, replicated=False)
+ALWAYS = LoadRule(100, None, only_behind=False, replicated=False)
+REGION = b"m"
+
+
+def modes_of(rule: LoadRule, *, is_behind: bool = True) -> RegionModes:
+    made = RegionModes(rule)
+    made.begin(is_behind=is_behind)
+    return made
+
+
+def test_region_gets_files_from_a_number_of_rows_or_bytes():
+    assert [modes_of(AUTO).wants_files(REGION, rows, size) for rows, size in ((99, 999), (100, 0), (1, 1_000))] == [
+        False,
+        True,
+        True,
+    ]
+    assert [modes_of(ALWAYS).wants_files(REGION, rows, 10**9) for rows in (99, 100)] == [False, True]
+
+
+def test_auto_gives_files_only_while_the_pipeline_is_behind():
+    modes = modes_of(AUTO, is_behind=False)
+    assert not modes.may_have_files
+    assert not modes.wants_files(REGION, 10**6, 10**9)
+    always = modes_of(ALWAYS, is_behind=False)
+    assert always.may_have_files
+    assert always.wants_files(REGION, 100, 0)
+
+
+def test_region_keeps_its_mode_for_ten_micro_batches():
+    modes = modes_of(AUTO)
+    assert modes.wants_files(REGION, 100, 0)
+    for _ in range(KEPT_CYCLES - 1):
+        modes.begin(is_behind=False)
+        assert modes.may_have_files
+        assert modes.wants_files(REGION, 1, 0)
+    modes.begin(is_behind=True)
+    assert not modes.wants_files(REGION, 1, 0)
+    for _ in range(KEPT_CYCLES - 1):
+        modes.begin(is_behind=True)
+        assert not modes.wants_files(REGION, 100, 0)
+    modes.begin(is_behind=True)
+    assert modes.wants_files(REGION, 100, 0)
+
+
+def test_files_end_with_the_backlog_once_their_time_is_over():
+    modes = modes_of(AUTO)
+    assert modes.wants_files(REGION, 100, 0)
+    for _ in range(KEPT_CYCLES):
+        modes.begin(is_behind=False)
+    assert not modes.may_have_files
+
+
+def test_calls_for_long_do_not_delay_files():
+    modes = modes_of(ALWAYS)
+    for _ in range(KEPT_CYCLES):
+        assert not modes.wants_files(REGION, 1, 0)
+        modes.begin(is_behind=True)
+    assert modes.wants_files(REGION, 100, 0)
+
+
+def test_regions_have_modes_of_their_own():
+    modes = modes_of(ALWAYS)
+    assert modes.wants_files(b"", 100, 0)
+    assert not modes.wants_files(b"m", 1, 0)
+    assert modes.wants_files(b"", 1, 0)

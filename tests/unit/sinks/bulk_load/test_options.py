@@ -1,0 +1,100 @@
+"""The option `bulk_load` of tables, and what the tasks get of it."""
+
+from pathlib import Path
+
+import pytest
+
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.config.model import Configuration
+from ingest.plan.assemble import plan_of
+from ingest.plan.features import TableMessages, has_large_chunks
+from sinks.bulk_load.modes import BEHIND, NAME, UP_TO_DATE, LoadRule
+from tests.support.problems import problems_of
+
+FILE = """\
+version: 1
+stores: {s: {hbase: {STORE}}}
+tables:
+  t: {families: {f: {}}, bulk_load: OPTION}
+  u: {families: {f: {}}, bulk_load: {from: 7}}
+pipelines:
+  p:
+    source: {files: {path: ./a.log}}
+    decorators: [value: {attribute: 2hb_, value: '%{offset}'}, value: {attribute: '2hb_f:q', value: v}]
+    sinks: [{attr2hbase: {table: t}}, {attr2hbase: {table: u}}]
+"""
+NATIVE = "bootstrap_servers: 'localhost:1', staging: /tmp/staging"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "p.yaml"
+
+
+def configuration(path: Path, option: str) -> Configuration:
+    path.write_text(FILE.replace("OPTION", option).replace("STORE", NATIVE))
+    return load(path, env={}, lookup=Catalog())
+
+
+@pytest.mark.parametrize(
+    ("option", "rule"),
+    [
+        ("auto", LoadRule(5_000, 4 << 20, only_behind=True, replicated=False)),
+        ("{from: auto, replicated: true}", LoadRule(5_000, 4 << 20, only_behind=True, replicated=True)),
+        ("{from: 100}", LoadRule(100, None, only_behind=False, replicated=False)),
+        ("never", None),
+        ("{from: never}", None),
+        ("null", None),
+    ],
+)
+def test_rule_of_a_table_is_planned_for_its_tasks(path: Path, option: str, rule: LoadRule | None):
+    file = configuration(path, option)
+    plan = plan_of(file, file.pipelines["p"], Catalog())
+    assert plan.features["s"].get("t", {}).get(NAME) == rule
+    assert plan.features["s"]["u"][NAME] == LoadRule(7, None, only_behind=False, replicated=False)
+    assert has_large_chunks(plan.features["s"])
+    assert not has_large_chunks({})
+
+
+@pytest.mark.parametrize(("is_behind", "message"), [(True, BEHIND), (False, UP_TO_DATE)])
+def test_tasks_learn_whether_the_pipeline_is_behind_if_it_matters(path: Path, message: bytes, *, is_behind: bool):
+    file = configuration(path, "auto")
+    features = plan_of(file, file.pipelines["p"], Catalog()).features["s"]
+    assert TableMessages(features, lambda: is_behind).prepare("s", 0).messages == {"t": {NAME: message}}
+
+
+@pytest.mark.parametrize(
+    ("option", "problem"),
+    [
+        ("autp", 'bulk_load cannot be "autp"; did you mean "auto"?'),
+        ("{from: 0}", "0 is no number of rows; write 1 or more, `auto` or `never`"),
+        ("{replicated: true}", 'bulk_load needs "from"'),
+        ("[auto]", "bulk_load must be a mapping"),
+    ],
+)
+def test_option_that_has_no_meaning_is_refused(path: Path, option: str, problem: str):
+    path.write_text(FILE.replace("OPTION", option).replace("STORE", NATIVE))
+    assert any(problem in str(found) for found in problems_of(path))
+
+
+@pytest.mark.parametrize(
+    ("store", "reason"),
+    [
+        ("", "a Thrift server, which loads no files"),
+        ("bootstrap_servers: 'localhost:1'", "names no folder for files"),
+    ],
+)
+def test_store_that_loads_no_files_is_refused(path: Path, store: str, reason: str):
+    path.write_text(FILE.replace("OPTION", "auto").replace("STORE", store))
+    found = [str(each) for each in problems_of(path)]
+    assert len(found) == 2
+    assert all(reason in each for each in found)
+    path.write_text(FILE.replace("OPTION", "never").replace(", bulk_load: {from: 7}", "").replace("STORE", store))
+    assert problems_of(path) == []
+
+
+def test_other_stores_load_no_files(path: Path):
+    path.write_text(FILE.replace("OPTION", "auto").replace("hbase: {STORE}", "rocksdb: {path: ./data}"))
+    assert all("its store loads no files" in str(each) for each in problems_of(path))
+    assert len(problems_of(path)) == 2
