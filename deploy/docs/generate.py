@@ -19,11 +19,13 @@ from typing import Any
 from ingest.catalog import COMPONENT_TYPES, Catalog
 from ingest.cli.app import application
 from ingest.observe.metric_table import reference as metrics_table
+from ingest.plugins.surfaces import metrics_of, surfaces_of
 from ingest.reference.error_pages import errors_page
 from ingest.reference.expressions import expressions_page
 from ingest.reference.options import cell, configuration_page, options_table
 from ingest.reference.pages import Page, ShownExample, page_of
 from ingest.reference.schema import json_schema
+from sinks import BUILTIN_FEATURES
 
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "reference"
@@ -75,12 +77,13 @@ def pages(costs: dict[str, Any]) -> Iterator[tuple[str, str]]:
         index += [f"## {component_type.capitalize()}", table_of(page for page in shown if not page.is_for_imports)]
         if any(page.is_for_imports for page in shown):
             index += ["### For imported Flume configurations", table_of(page for page in shown if page.is_for_imports)]
+    of_features = metrics_of(surfaces_of(BUILTIN_FEATURES))
     others = (
         ("commands.md", "the command line", commands_page()),
         ("configuration.md", "everything in a file that is no component", configuration_page()),
         ("errors.md", "problems of a configuration, and errors while running", errors_page()),
         ("expressions.md", "functions of the `%{…}` language", expressions_page()),
-        ("metrics.md", "what `/metrics` shows", "# Metrics\n\n" + metrics_table()),
+        ("metrics.md", "what `/metrics` shows", "# Metrics\n\n" + metrics_table(of_features)),
     )
     for name, _, text in others:
         yield name, text

@@ -1,13 +1,32 @@
 """All words of the command line, with a line about each, under the headings of the help page."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Annotated
 
 import typer
 
 from ingest import __version__
+from ingest.api.feature_surface import FunctionWord, GroupWord, JobWord, Word
 from ingest.cli.command import FormatOption, NamedFileOption, PlainOption, options_before, output_of
-from ingest.cli.word_group import FunctionWord, GroupWord, JobWord, Word, WordGroup, group_of
+from ingest.cli.word_group import WordGroup, group_of
+from ingest.plugins.surfaces import surfaces_of
+from sinks import BUILTIN_FEATURES
+
+_FEATURES = surfaces_of(BUILTIN_FEATURES)
+
+
+def _of_features(heading: str) -> dict[str, Word]:
+    """The words of the table features under a heading."""
+    return {name: word for each in _FEATURES for name, word in each.commands.get(heading, {}).items()}
+
+
+def _admin_of_features() -> Iterator[tuple[str, Word]]:
+    """The words of the table features behind `admin`."""
+    for heading in {heading: None for each in _FEATURES for heading in each.commands}:
+        for name, word in _of_features(heading).items():
+            if isinstance(word, GroupWord) and word.admin is not None:
+                yield name, word.admin
+
 
 _ADMIN: Mapping[str, GroupWord] = {
     "archive": GroupWord(
@@ -17,13 +36,6 @@ _ADMIN: Mapping[str, GroupWord] = {
             "cleanup": JobWord("Remove versions that are not current.", "archive-cleanup"),
             "keep": FunctionWord("Keep a version from being removed by a cleanup.", "archive.keep"),
             "unkeep": FunctionWord("Allow a cleanup to remove a version again.", "archive.unkeep"),
-        },
-    ),
-    "blob": GroupWord(
-        "Blobs.",
-        {
-            "sweep": JobWord("Delete the blobs that nothing refers to.", "blob-sweep"),
-            "check": JobWord("Compare all blobs with their ids.", "blob-check"),
         },
     ),
     "dead-letters": GroupWord(
@@ -41,24 +53,21 @@ _ADMIN: Mapping[str, GroupWord] = {
             "unpin": FunctionWord("Remove a pin.", "dump_retention.unpin"),
         },
     ),
-    "feed": GroupWord(
-        "Feeds.",
-        {
-            "groups": FunctionWord("List the consumer groups of a change feed, or remove one.", "feed.groups"),
-            "split": FunctionWord("Divide a shard in two.", "feed.split"),
-            "merge": FunctionWord("Replace two adjacent shards by one.", "feed.merge"),
-        },
-    ),
     "keys": GroupWord(
         "Row keys.",
         {"analyse": FunctionWord("Show how row keys spread writes over regions.", "keys.analyse")},
     ),
 }
 """Group -> its commands that only the administrator of the feature needs, behind `admin`."""
-_OF_ADMIN: Mapping[str, Word] = {
-    **_ADMIN,
-    "log-level": FunctionWord("Set the log level of a running service.", "control.log_level"),
-}
+_OF_ADMIN: Mapping[str, Word] = dict(
+    sorted(
+        {
+            **_ADMIN,
+            **dict(_admin_of_features()),
+            "log-level": FunctionWord("Set the log level of a running service.", "control.log_level"),
+        }.items()
+    )
+)
 """The words behind `admin`."""
 
 _SECTIONS: Mapping[str, Mapping[str, Word]] = {
@@ -115,29 +124,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
     "Use the tables": {
         "scan": FunctionWord("Show rows of a table.", "scan.scan"),
         "get": FunctionWord("Show one row of a table.", "get.get"),
-        "history": FunctionWord("Show the updates of one row, and its values after each.", "history.history"),
-        "blob": GroupWord(
-            "Store and read blobs, large values of a table.",
-            {
-                "put": JobWord("Store a blob, and print its id.", "blob-put"),
-                "get": FunctionWord("Write a blob to a file or to stdout.", "blob.get"),
-                "stat": FunctionWord("Show the status of a blob and what refers to it.", "blob.stat"),
-                "pin": JobWord("Add a reference to a blob.", "blob-pin"),
-                "unpin": JobWord("Remove a reference from a blob.", "blob-unpin"),
-            },
-            _ADMIN["blob"],
-        ),
-        "feed": GroupWord(
-            "Read the change feeds of tables.",
-            {
-                "list": FunctionWord("List the tables with a change feed.", "feed.list_"),
-                "describe": FunctionWord("Describe the change feed of a table.", "feed.describe"),
-                "iterator": FunctionWord("Print the place in a shard where to read.", "feed.iterator"),
-                "records": FunctionWord("Show the next changes of a shard.", "feed.records"),
-                "consume": FunctionWord("Copy the changes of a table to stdout or a topic.", "feed_consume.consume"),
-            },
-            _ADMIN["feed"],
-        ),
+        **_of_features("Use the tables"),
         "dump": GroupWord(
             "Dump tables into files, read dumps, and load them.",
             {
@@ -171,8 +158,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
                 "apply": FunctionWord("Change the tables in the stores to what is declared.", "table.apply"),
             },
         ),
-        "compact": JobWord("Merge the updates of each row of a table.", "compaction"),
-        "rollback": JobWord("Take the updates of an interval back.", "rollback"),
+        **_of_features("Look after them"),
         "admin": GroupWord(
             "What only the administrator of dumps, feeds, … needs.",
             _OF_ADMIN,

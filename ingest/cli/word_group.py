@@ -1,79 +1,37 @@
 """Words of the command line: the module of a command is imported when the command is typed."""
 
 from collections.abc import Callable, Iterator, Mapping
-from importlib import import_module
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
 from ingest.api.errors import ConfigError
+from ingest.api.feature_surface import FunctionWord, GroupWord, JobWord, Word
 from ingest.cli.command import HELP, command, options_before
 from ingest.cli.pipeline_file import command_line, file_of_words, is_file_name
+from ingest.plugins.surfaces import at
 
 
-class FunctionWord(NamedTuple):
-    """
-    A command that is a function.
+def command_of(word: Word, words: str) -> "TyperCommand | WordGroup":
+    """The command of a word, which these words lead to."""
+    match word:
+        case FunctionWord(_, place):
+            is_here = ":" not in place
+            return command(at(f"ingest.cli.{place.replace('.', ':')}" if is_here else place), words)
+        case JobWord(_, kind):
+            from ingest.cli.job import function_of
+            from ingest.service.job_places import job_class
 
-    Attributes:
-        summary: a line about it.
-        place: its module in `ingest.cli` and its name, as in `scan.scan`.
-    """
-
-    summary: str
-    place: str
-
-    def command(self, words: str) -> TyperCommand:
-        """The command of these words."""
-        module, _, name = self.place.partition(".")
-        return command(getattr(import_module(f"ingest.cli.{module}"), name), words)
-
-
-class JobWord(NamedTuple):
-    """
-    The command of a job.
-
-    Attributes:
-        summary: a line about it.
-        kind: of the job, as in a request.
-    """
-
-    summary: str
-    kind: str
-
-    def command(self, words: str) -> TyperCommand:
-        """The command of these words, with the options of the job."""
-        from ingest.cli.job import function_of
-        from ingest.service.job_places import job_class
-
-        return command(function_of(words, job_class(self.kind)), words)
+            return command(function_of(words, job_class(kind)), words)
+        case GroupWord(summary, inner, admin):
+            group = group_of(
+                words.rpartition(" ")[2], summary, options_before, no_args_is_help=True, add_completion=False
+            )
+            return group.fill({"Commands": inner}, words, {} if admin is None else admin.words)
 
 
-class GroupWord(NamedTuple):
-    """
-    Commands behind a word.
-
-    Attributes:
-        summary: a line about it.
-        words: word -> its command.
-        admin: its commands behind `admin`, if any.
-    """
-
-    summary: str
-    words: "Mapping[str, Word]"
-    admin: "GroupWord | None" = None
-
-    def command(self, words: str) -> "WordGroup":
-        """The group of these words."""
-        group = group_of(
-            words.rpartition(" ")[2], self.summary, options_before, no_args_is_help=True, add_completion=False
-        )
-        return group.fill({"Commands": self.words}, words, {} if self.admin is None else self.admin.words)
-
-
-Word = FunctionWord | JobWord | GroupWord
 _LEAST = 12  # columns of a name
 
 
@@ -119,7 +77,7 @@ class WordGroup(TyperGroup):
         """The words and the command of each command of the group and of its groups."""
         for words in self.sections.values():
             for name, word in words.items():
-                found = word.command(f"{self._before} {name}".strip())
+                found = command_of(word, f"{self._before} {name}".strip())
                 if isinstance(found, WordGroup):
                     yield from found.every()
                 else:
@@ -130,7 +88,7 @@ class WordGroup(TyperGroup):
         word = next((words[cmd_name] for words in self.sections.values() if cmd_name in words), None)
         if word is None or self._is_listing:
             return super().get_command(ctx, cmd_name)
-        return word.command(f"{self._before} {cmd_name}".strip())
+        return command_of(word, f"{self._before} {cmd_name}".strip())
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """

@@ -1,6 +1,8 @@
-"""The table of all metrics."""
+"""The table of all metrics but those of table features."""
 
-from ingest.observe.metric import Kind, Metric, Scope, labels_of
+from collections.abc import Iterable
+
+from ingest.api.metric import Kind, Metric, Scope, labels_of
 
 _FLUSH_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 180.0)
 _WAIT_BUCKETS_S = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
@@ -252,66 +254,6 @@ METRICS = (
         ("state",),
         scope=Scope.JOB,
     ),
-    Metric(
-        "attr2hbase_update_rows_per_key",
-        Kind.GAUGE,
-        "rows",
-        "Update rows of a row of the table, as the last compaction found them: the median and the 99th percentile.",
-        ("quantile",),
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_backlog_rows",
-        Kind.GAUGE,
-        "rows",
-        "Update rows that the last compaction found and replaced by merged rows.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_unmerged",
-        Kind.GAUGE,
-        "windows",
-        "Windows of rows that the last compaction could not merge; its report names them.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_read_rows_total",
-        Kind.COUNTER,
-        "rows",
-        "Logical rows that compactions have read.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_read_update_rows_total",
-        Kind.COUNTER,
-        "rows",
-        "Update rows that compactions have read; divided by the logical rows, the mean number that a read merges.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_rows_total",
-        Kind.COUNTER,
-        "rows",
-        "Update rows that compactions have replaced by merged rows.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_seconds", Kind.GAUGE, "seconds", "Duration of the last compaction.", scope=Scope.TABLE
-    ),
-    Metric(
-        "attr2hbase_compaction_last_end_timestamp_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "When a compaction of the table last ended without an error, or the service began to repeat it (epoch).",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_compaction_interval_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "How often the service compacts the table, as `compact: {every: …}` of the table.",
-        scope=Scope.TABLE,
-    ),
     Metric("attr2hbase_dump_rows_total", Kind.COUNTER, "rows", "Rows in complete dumps.", scope=Scope.TABLE),
     Metric(
         "attr2hbase_dump_bytes_total", Kind.COUNTER, "bytes", "Size of the files in complete dumps.", scope=Scope.TABLE
@@ -339,40 +281,6 @@ METRICS = (
         scope=Scope.TABLE,
     ),
     Metric(
-        "attr2hbase_feed_consumer_lag_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "Batch time of the newest complete micro-batch minus the one of the last checkpoint of a consumer group, in "
-        "the shard that is furthest behind.",
-        ("group",),
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_feed_expiration_used_ratio",
-        Kind.GAUGE,
-        "",
-        "Fraction of the feed's expiration that the oldest change has used that a consumer group has not read; at 1 it "
-        "expires.",
-        ("group",),
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_feed_gaps",
-        Kind.GAUGE,
-        "gaps",
-        "Gaps that a consumer group has skipped, because changes had expired.",
-        ("group",),
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_feed_lost_leases",
-        Kind.GAUGE,
-        "shards",
-        "Shards of a consumer group whose leases are missing: the group does not read them and the shards after them.",
-        ("group",),
-        scope=Scope.TABLE,
-    ),
-    Metric(
         "attr2hbase_archive_files",
         Kind.GAUGE,
         "files",
@@ -393,102 +301,17 @@ METRICS = (
         "Versions of an archived table whose re-run has failed.",
         scope=Scope.TABLE,
     ),
-    Metric(
-        "attr2hbase_bulk_load_rows_total",
-        Kind.COUNTER,
-        "rows",
-        "Rows that were loaded as files in place of calls, by all attempts.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_bulk_load_files_total",
-        Kind.COUNTER,
-        "files",
-        "Files that were loaded, by all attempts.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_bulk_load_seconds_total",
-        Kind.COUNTER,
-        "seconds",
-        "Time in which tasks made and loaded these files, by all attempts.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_bulk_load_refused_total",
-        Kind.COUNTER,
-        "chunks",
-        "Chunks with rows that went as calls, since HBase had not loaded their files; its log says why.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_bulk_load_unstaged_total",
-        Kind.COUNTER,
-        "chunks",
-        "Chunks with rows that went as calls, since no file could be written to the folder `staging` of the store.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blobs_stored_total",
-        Kind.COUNTER,
-        "blobs",
-        "Large values of events that were stored as new blobs, by all attempts.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blobs_stored_bytes_total",
-        Kind.COUNTER,
-        "bytes",
-        "Size of these blobs before their compression.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blobs_deduplicated_total",
-        Kind.COUNTER,
-        "blobs",
-        "Large values of events that were stored already, by an earlier event or an earlier attempt.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blobs",
-        Kind.GAUGE,
-        "blobs",
-        "Blobs that the last sweep by the service has kept: referenced, named by a dump or a change of the feed, "
-        "unreferenced for less than `sweep_after`, storing.",
-        ("state",),
-        scope=Scope.TABLE,
-    ),
-    Metric("attr2hbase_blobs_swept_total", Kind.COUNTER, "blobs", "Blobs that sweeps have deleted.", scope=Scope.TABLE),
-    Metric(
-        "attr2hbase_blobs_swept_bytes_total",
-        Kind.COUNTER,
-        "bytes",
-        "Size of the blocks that sweeps have deleted, as stored.",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blob_sweep_last_success_timestamp_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "When a sweep of the blobs of the table last ended without an error, or the service began to repeat it "
-        "(epoch).",
-        scope=Scope.TABLE,
-    ),
-    Metric(
-        "attr2hbase_blob_sweep_interval_seconds",
-        Kind.GAUGE,
-        "seconds",
-        "How often the service sweeps the blobs of the table: once a day with `blobs: {sweep_at: …}`.",
-        scope=Scope.TABLE,
-    ),
 )
 """The reference page is generated from this table."""
 
 
-def reference() -> str:
-    """The table as Markdown."""
+BY_NAME = {metric.name: metric for metric in METRICS}
+
+
+def reference(of_features: Iterable[Metric]) -> str:
+    """The table as Markdown, with the metrics of table features."""
     lines = ["| metric | type | labels | unit | meaning |", "|---|---|---|---|---|"]
-    for metric in METRICS:
+    for metric in (*METRICS, *of_features):
         labels = ", ".join(f"`{label}`" for label in labels_of(metric))
         lines.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.unit} | {metric.help} |")
     return "\n".join(lines) + "\n"

@@ -3,18 +3,18 @@
 import platform
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import prometheus_client as prometheus
 
 from ingest import __version__
 from ingest.api import TopicPartition
+from ingest.api.metric import Change, Kind, Metric, Scope, labels_of
 from ingest.observe.collectors import DROPPED_LINES, DroppedLines, WithoutCreated
 from ingest.observe.health import State
-from ingest.observe.metric import Kind, Metric, Scope, labels_of
 from ingest.observe.metric_table import METRICS
 from ingest.observe.partitions import MAX_PARTITIONS, Partitions
-from ingest.observe.results import ArchiveSize, Compacted, Dumped, GroupLag, JvmMemory, Swept
+from ingest.observe.results import JvmMemory
 from ingest.receipt import ComponentKey, Counts, Figures
 
 MAX_LABEL_VALUES = 50  # reasons or error codes per metric and pipeline; a chain has a handful
@@ -36,6 +36,7 @@ class Metrics:
         process: also export memory, CPU, open files and versions of this process.
         dropped_lines: returns the number of log lines dropped so far; called at each scrape. None to omit the metric.
         hide: masks secrets in label values, such as a drop reason.
+        of_features: the metrics of table features; another one is added when it is first recorded.
         on_lag: also called with pipeline, topic, partition and records of each `lag`.
         on_lag_unknown: also called with the pipeline of each `lag_unknown`.
     """
@@ -47,6 +48,7 @@ class Metrics:
         process: bool = True,
         dropped_lines: Callable[[], int] | None = None,
         hide: Callable[[str], str] = str,
+        of_features: Iterable[Metric] = (),
         on_lag: Callable[[str, str, int, int], None] = lambda *_lag: None,
         on_lag_unknown: Callable[[str], None] = lambda _pipeline: None,
     ) -> None:
@@ -58,15 +60,13 @@ class Metrics:
         self._counters: dict[str, prometheus.Counter] = {}
         self._gauges: dict[str, prometheus.Gauge] = {}
         self._histograms: dict[str, prometheus.Histogram] = {}
-        self._compacted: set[str] = set()
-        self._dumped: set[str] = set()
-        self._swept: set[str] = set()
+        self._recorded: set[tuple[str, tuple[str, ...]]] = set()
         self._label_values: dict[tuple[str, str], set[str]] = {}
         self._lags: dict[str, Partitions] = {}
         self._intervals_s: dict[str, float] = {}
         self._awaited_since_s: dict[str, float] = {}
         self._gc_seconds = 0.0
-        for metric in METRICS:
+        for metric in (*METRICS, *of_features):
             if metric.name != DROPPED_LINES and metric not in _OF_JVM:
                 self._register(metric)
         if dropped_lines is not None:
@@ -114,32 +114,51 @@ class Metrics:
         with self._lock:
             self._add_counted(counted)
 
-    def blobs_swept(self, table: str, swept: Swept) -> None:
-        """Record a sweep of a table that has ended without an error."""
+    def record(self, *changes: Change) -> None:
+        """Set gauges and increase counters, all at once: each a metric, the values of its labels, and an amount."""
         with self._lock:
-            self._swept.add(table)
-            self._add("attr2hbase_blobs_swept_total", table, swept.purged)
-            self._add("attr2hbase_blobs_swept_bytes_total", table, swept.purged_bytes)
-            for state, number in swept.kept.items():
-                self._gauges["attr2hbase_blobs"].labels(table, state).set(number)
-            self._gauges["attr2hbase_blob_sweep_last_success_timestamp_seconds"].labels(table).set(swept.end_s)
+            for metric, labels, amount in changes:
+                if metric.kind is Kind.COUNTER:
+                    self._counter(metric).labels(*labels).inc(amount)
+                else:
+                    self._gauge(metric).labels(*labels).set(amount)
+                    self._recorded.add((metric.name, labels))
 
-    def sweeps_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
+    def replace(self, metrics: Sequence[Metric], values: Mapping[tuple[str, ...], Sequence[float]]) -> None:
         """
-        Set how often the service sweeps the blobs of its tables.
+        Set all series of gauges: one that is left out, such as of a group that was removed, has no value any more.
 
         Args:
-            intervals_s: by table.
-            at_s: the present time; a new table counts as swept now.
+            metrics: with the same labels.
+            values: of the labels -> a value for each metric; those after the first 50 are left out.
         """
         with self._lock:
-            gauge = self._gauges["attr2hbase_blob_sweep_interval_seconds"]
-            gauge.clear()  # a table that a reload has removed must not keep its last value
+            for metric in metrics:
+                self._gauge(metric).clear()
+            for labels in sorted(values)[:MAX_LABEL_VALUES]:
+                for metric, value in zip(metrics, values[labels], strict=True):
+                    self._gauge(metric).labels(*labels).set(value)
+
+    def scheduled(
+        self, interval: Metric, last: Metric, intervals_s: Mapping[str, float], last_s: Mapping[str, float]
+    ) -> None:
+        """
+        Set how often the service does something with its tables.
+
+        Args:
+            interval: of which all series are set; a table that a reload has removed has no value any more.
+            last: when it last ended, which `record` sets.
+            intervals_s: by table.
+            last_s: table -> value of `last` until `record` has set it.
+        """
+        with self._lock:
+            gauge = self._gauge(interval)
+            gauge.clear()
             for table, seconds in intervals_s.items():
                 gauge.labels(table).set(seconds)
-                if table not in self._swept:
-                    self._swept.add(table)
-                    self._gauges["attr2hbase_blob_sweep_last_success_timestamp_seconds"].labels(table).set(at_s)
+                if (last.name, (table,)) not in self._recorded:
+                    self._recorded.add((last.name, (table,)))
+                    self._gauge(last).labels(table).set(last_s[table])
 
     def throttled(self, pipeline: str, ratio: Callable[[], float]) -> None:
         """Set the function that returns, at each scrape, in which fraction of the time a pipeline may write."""
@@ -262,90 +281,6 @@ class Metrics:
         with self._lock:
             self._counters["attr2hbase_jobs_ended_total"].labels(job, state).inc()
 
-    def compacted(self, table: str, result: Compacted) -> None:
-        """Record a compaction of a table that has ended without an error."""
-        with self._lock:
-            self._compacted.add(table)
-            rows = self._gauges["attr2hbase_update_rows_per_key"]
-            rows.labels(table, "0.5").set(result.rows_per_key_p50)
-            rows.labels(table, "0.99").set(result.rows_per_key_p99)
-            self._gauges["attr2hbase_compaction_backlog_rows"].labels(table).set(result.replaced)
-            self._gauges["attr2hbase_compaction_unmerged"].labels(table).set(result.unmerged)
-            self._add("attr2hbase_compaction_read_rows_total", table, result.logical_rows)
-            self._add("attr2hbase_compaction_read_update_rows_total", table, result.update_rows)
-            self._add("attr2hbase_compaction_rows_total", table, result.replaced)
-            self._gauges["attr2hbase_compaction_seconds"].labels(table).set(result.seconds)
-            self._gauges["attr2hbase_compaction_last_end_timestamp_seconds"].labels(table).set(result.end_s)
-
-    def compactions_scheduled(self, intervals_s: Mapping[str, float], at_s: float) -> None:
-        """
-        Set how often the service compacts its tables.
-
-        Args:
-            intervals_s: by table.
-            at_s: the present time; a new table counts as compacted now.
-        """
-        with self._lock:
-            gauge = self._gauges["attr2hbase_compaction_interval_seconds"]
-            gauge.clear()  # a table that a reload has removed must not keep its last value
-            for table, seconds in intervals_s.items():
-                gauge.labels(table).set(seconds)
-                if table not in self._compacted:
-                    self._compacted.add(table)
-                    self._gauges["attr2hbase_compaction_last_end_timestamp_seconds"].labels(table).set(at_s)
-
-    def dumped(self, table: str, result: Dumped) -> None:
-        """Record a complete dump of a table."""
-        with self._lock:
-            self._dumped.add(table)
-            self._add("attr2hbase_dump_rows_total", table, result.rows)
-            self._add("attr2hbase_dump_bytes_total", table, result.size_bytes)
-            self._gauges["attr2hbase_dump_seconds"].labels(table).set(result.seconds)
-            self._gauges["attr2hbase_dump_last_success_timestamp_seconds"].labels(table).set(result.end_s)
-
-    def dump_scheduled(self, last_s: Mapping[str, float], interval_s: float) -> None:
-        """
-        Set how often the service dumps tables.
-
-        Args:
-            last_s: tables that are dumped, and the end of the last complete dump of each, in seconds since the epoch;
-                or the present time, if there is none.
-            interval_s: between two dumps.
-        """
-        with self._lock:
-            gauge = self._gauges["attr2hbase_dump_interval_seconds"]
-            gauge.clear()  # a table that a reload has removed must not keep its last value
-            for table, at_s in last_s.items():
-                gauge.labels(table).set(interval_s)
-                if table not in self._dumped:
-                    self._dumped.add(table)
-                    self._gauges["attr2hbase_dump_last_success_timestamp_seconds"].labels(table).set(at_s)
-
-    def feed_groups(self, lags: Mapping[tuple[str, str], GroupLag]) -> None:
-        """Set how far all consumer groups have come, by table and group; groups after the first 50 are left out."""
-        with self._lock:
-            names = (
-                "attr2hbase_feed_consumer_lag_seconds",
-                "attr2hbase_feed_expiration_used_ratio",
-                "attr2hbase_feed_gaps",
-                "attr2hbase_feed_lost_leases",
-            )
-            for name in names:
-                self._gauges[name].clear()  # a group that was removed must not keep its last value
-            for labels in sorted(lags)[:MAX_LABEL_VALUES]:
-                for name, value in zip(names, lags[labels], strict=True):
-                    self._gauges[name].labels(*labels).set(value)
-
-    def archives(self, sizes: Mapping[str, ArchiveSize]) -> None:
-        """Set the sizes of all archived tables; tables after the first 50 are left out."""
-        with self._lock:
-            names = [f"attr2hbase_archive_{each}" for each in ("files", "superseded_bytes", "incomplete_versions")]
-            for name in names:
-                self._gauges[name].clear()  # a table that was removed must not keep its last value
-            for table in sorted(sizes)[:MAX_LABEL_VALUES]:
-                for name, value in zip(names, sizes[table], strict=True):
-                    self._gauges[name].labels(table).set(value)
-
     def jvm(self, memory: JvmMemory) -> None:
         """Set the memory of Spark's JVM."""
         with self._lock:
@@ -363,6 +298,16 @@ class Metrics:
         """Content type and text of a scrape."""
         with self._lock:
             return prometheus.CONTENT_TYPE_LATEST, prometheus.generate_latest(WithoutCreated(self._registry))
+
+    def _counter(self, metric: Metric) -> prometheus.Counter:
+        if metric.name not in self._counters:
+            self._register(metric)
+        return self._counters[metric.name]
+
+    def _gauge(self, metric: Metric) -> prometheus.Gauge:
+        if metric.name not in self._gauges:
+            self._register(metric)
+        return self._gauges[metric.name]
 
     def _register(self, metric: Metric) -> None:
         labels = labels_of(metric)

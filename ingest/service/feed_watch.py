@@ -7,7 +7,6 @@ from typing import Any
 from ingest.api import Store
 from ingest.config.model import Configuration
 from ingest.observe.metrics import Metrics
-from ingest.observe.results import GroupLag
 from ingest.plan.open_feeds import leases_of
 from ingest.service.jobs.table_watch import Measures, TableWatch
 from ingest.service.shared import Shared
@@ -15,6 +14,7 @@ from sinks.feed.client import FeedClient
 from sinks.feed.errors import FeedDisabledError
 from sinks.feed.feature import Feed
 from sinks.feed.lag import lags_of
+from sinks.feed.metrics import METRICS, GroupLag
 
 CHECK_S = 15.0
 """Between two checks: the usual interval of scrapes."""
@@ -31,7 +31,7 @@ class FeedWatch(TableWatch[tuple[str, str], GroupLag]):
 
     def __init__(self, present: Callable[[], Shared | None], metrics: Metrics) -> None:
         failure = "the consumer groups of a feed cannot be read"
-        super().__init__("feeds", CHECK_S, present, _measures, metrics.feed_groups, failure=failure)
+        super().__init__("feeds", CHECK_S, present, _measures, partial(metrics.replace, METRICS), failure=failure)
 
 
 def _measures(shared: Shared) -> Measures[tuple[str, str], GroupLag]:

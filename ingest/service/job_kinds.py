@@ -10,7 +10,11 @@ from ingest.service.request import options_of
 from ingest.suggest import did_you_mean
 
 KINDS: Mapping[str, type[Job[Any]]] = {kind: job_class(kind) for kind in PLACES}
-SCHEDULED: Sequence[type[Job[Any]]] = tuple(KINDS[kind] for kind in ("compaction", "blob-sweep", "dump"))
+SCHEDULED: Sequence[type[Job[Any]]] = tuple(
+    job
+    for job in KINDS.values()
+    if job.scheduled.__func__ is not Job.scheduled.__func__  # type: ignore[attr-defined]
+)
 """Those that a configuration declares at times."""
 
 

@@ -19,12 +19,12 @@ from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.plan.assemble import plan_of
 from ingest.plan.plan import Plan
+from ingest.plugins.surfaces import at, metrics_of, surfaces_of
 from ingest.service.archive.watch import ArchiveWatch
 from ingest.service.control import Control
 from ingest.service.endpoint.access import access_of
 from ingest.service.endpoint.address import ServiceAddress
 from ingest.service.endpoint.http import HttpEndpoint
-from ingest.service.feed_watch import FeedWatch
 from ingest.service.job_kinds import SCHEDULED
 from ingest.service.jobs.job_run import JobContext
 from ingest.service.jobs.loans import Loans
@@ -54,6 +54,7 @@ from ingest.spark.state import checkpoint_folder, java_properties, session_optio
 from ingest.spark.streaming.checkpoint import Checkpoint
 from ingest.spark.streaming.reading import Session
 from ingest.spark.streaming.timed_caller import TimedCaller
+from sinks import BUILTIN_FEATURES
 
 JVM_MEMORY_S = 10.0
 """Time between two measurements of the memory of Spark's JVM, each of a few milliseconds."""
@@ -269,6 +270,7 @@ def _shared(
         plans,
         dropped_lines=options.dropped_lines,
         hide=hide,
+        of_features=metrics_of(surfaces_of(BUILTIN_FEATURES)),
         on_lag=activity.lag,
         on_lag_unknown=activity.lag_unknown,
     )
@@ -330,7 +332,8 @@ def _serve(
         for kind in SCHEDULED:
             on_change = partial(kind.schedule_changed, shared.metrics)
             opened.enter_context(Schedule(f"{kind.kind} schedule", jobs, kind.scheduled, on_change))
-        opened.enter_context(FeedWatch(lambda: jobs.shared, shared.metrics))
+        for path in (path for surface in surfaces_of(BUILTIN_FEATURES) for path in surface.watches):
+            opened.enter_context(at(path)(lambda: jobs.shared, shared.metrics))
         opened.enter_context(ArchiveWatch(lambda: jobs.shared, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
     pages = Pages(shared.health, shared.activity, shared.metrics.render, control, jobs, access)

@@ -13,7 +13,7 @@ from ingest.config.model import Configuration
 from ingest.config.options import SharedDumpOptions
 from ingest.durable import file_errors
 from ingest.observe.logs import logger
-from ingest.observe.results import Dumped
+from ingest.observe.metric_table import BY_NAME
 from ingest.plan.assemble import live_store, store_component
 from ingest.service.dumps.options import DumpRunOptions
 from ingest.service.dumps.plan import DumpSources, tables_of
@@ -30,6 +30,11 @@ if TYPE_CHECKING:  # a command that asks the service starts without Spark and Ka
     from ingest.observe.metrics import Metrics
 
 _log = logger(__name__)
+
+_ROWS, _BYTES, _SECONDS, _LAST, _INTERVAL = (
+    BY_NAME[f"attr2hbase_dump_{each}"]
+    for each in ("rows_total", "bytes_total", "seconds", "last_success_timestamp_seconds", "interval_seconds")
+)
 
 
 class Dump(Job[DumpRunOptions]):
@@ -93,7 +98,7 @@ class Dump(Job[DumpRunOptions]):
         last_s: dict[str, float] = {}
         for each in scheduled:
             last_s |= _last_s(each, now_s)
-        metrics.dump_scheduled(last_s, DAY_S)
+        metrics.scheduled(_INTERVAL, _LAST, dict.fromkeys(last_s, DAY_S), last_s)
 
     def is_same(self, other: Job[Any]) -> bool:
         """Whether the other one has the same options; one that is left out differs from the same value."""
@@ -125,7 +130,12 @@ class Dump(Job[DumpRunOptions]):
         """Set the metrics of the tables."""
         end_s = now_ms() / 1000
         for name, counts in content["tables"].items():
-            metrics.dumped(name, Dumped(counts["rows"], counts["bytes"], content["seconds"], end_s))
+            metrics.record(
+                (_ROWS, (name,), counts["rows"]),
+                (_BYTES, (name,), counts["bytes"]),
+                (_SECONDS, (name,), content["seconds"]),
+                (_LAST, (name,), end_s),
+            )
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:  # noqa: ARG002 - there is none
         """The counts of each table, and the older dumps that were removed."""

@@ -9,7 +9,6 @@ from ingest.amounts import counted
 from ingest.api import Model
 from ingest.clock import now_ms
 from ingest.config.model import Configuration
-from ingest.observe.results import Swept
 from ingest.service.jobs.command import JobCommand, Summary
 from ingest.service.jobs.job import Steps
 from ingest.service.jobs.job_run import Progress
@@ -17,6 +16,7 @@ from ingest.service.jobs.place import Place
 from ingest.service.jobs.schedule import DAY_S, Daily, ScheduledJob
 from ingest.service.rewriting.blobs_job import BlobsJob
 from sinks.blobs.feature import Blobs
+from sinks.blobs.metrics import BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, Swept, swept
 from sinks.blobs.retention_horizon import RetentionHorizon
 from sinks.files.opening import open_root
 
@@ -73,7 +73,9 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
     @classmethod
     def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the interval of the tables, a day."""
-        metrics.sweeps_scheduled({each.job.subject: DAY_S for each in scheduled}, now_s)
+        tables = [each.job.subject for each in scheduled]
+        last_s = dict.fromkeys(tables, now_s)  # a new table counts as swept now
+        metrics.scheduled(BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, dict.fromkeys(tables, DAY_S), last_s)
 
     def steps(self, place: Place) -> Steps:
         """
@@ -119,7 +121,8 @@ class BlobSweep(BlobsJob[BlobSweepOptions]):
     def record(self, content: Mapping[str, Any], metrics: "Metrics") -> None:
         """Set the metrics of the table."""
         kept = {name: content[name] for name in ("referenced", "named", "unreferenced", "storing")}
-        metrics.blobs_swept(self.subject, Swept(content["purged"], content["purged_bytes"], kept, now_ms() / 1000))
+        result = Swept(content["purged"], content["purged_bytes"], kept, now_ms() / 1000)
+        metrics.record(*swept(self.subject, result))
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """How many blobs are deleted, and which dumps and feeds keep others."""

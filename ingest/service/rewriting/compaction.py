@@ -20,7 +20,6 @@ from ingest.api import IngestError, Store, TableSpec
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Table
 from ingest.formats.times import moment
-from ingest.observe.results import Compacted
 from ingest.plan.assemble import live_store
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
@@ -45,6 +44,7 @@ from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.feature import Updates
 from sinks.updates.keys import time_of, update_id_of
+from sinks.updates.metrics import COMPACTION_INTERVAL, COMPACTION_LAST, Compacted, compacted
 from sinks.updates.options import CompactionOptions
 
 if TYPE_CHECKING:  # a command that asks the service starts without Spark and Kafka
@@ -130,7 +130,8 @@ class Compaction(UpdatesJob[CompactionOptions]):
     def schedule_changed(cls, metrics: "Metrics", scheduled: list[ScheduledJob], now_s: float) -> None:
         """Set the intervals of the tables."""
         intervals_s = {each.job.subject: each.when.interval_s for each in scheduled if isinstance(each.when, Every)}
-        metrics.compactions_scheduled(intervals_s, now_s)
+        last_s = dict.fromkeys(intervals_s, now_s)  # a new table counts as compacted now
+        metrics.scheduled(COMPACTION_INTERVAL, COMPACTION_LAST, intervals_s, last_s)
 
     def checked(self, configuration: Configuration) -> None:
         """Refuse a table without deferred updates."""
@@ -149,7 +150,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
         if result.bound_ms is None:
             return
         counts = result.counts
-        compacted = Compacted(
+        found = Compacted(
             counts.rows_per_key(0.5),
             counts.rows_per_key(0.99),
             logical_rows=counts.logical_rows,
@@ -159,7 +160,7 @@ class Compaction(UpdatesJob[CompactionOptions]):
             seconds=result.seconds,
             end_s=now_ms() / 1000,
         )
-        metrics.compacted(self.subject, compacted)
+        metrics.record(*compacted(self.subject, found))
 
     def summary(self, content: Mapping[str, Any], *, is_dry_run: bool) -> Summary:
         """The counts in a table, and what could not be merged."""

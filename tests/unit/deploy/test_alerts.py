@@ -14,10 +14,13 @@ import pytest
 import yaml
 
 from ingest.observe.health import Health, State
-from ingest.observe.metric_table import METRICS
+from ingest.observe.metric_table import BY_NAME, METRICS
 from ingest.observe.metrics import Metrics
-from ingest.observe.results import Compacted, Dumped, GroupLag
 from ingest.receipt import Counts
+from sinks.feed.metrics import METRICS as OF_FEEDS
+from sinks.feed.metrics import GroupLag
+from sinks.updates.metrics import COMPACTION_INTERVAL, COMPACTION_LAST, Compacted, compacted
+from sinks.updates.metrics import METRICS as OF_UPDATES
 from tests.support.programs import needs
 from tests.support.promql import Labels, Scrapes, firing, parse
 
@@ -34,6 +37,7 @@ MINUTES = 90
 LONG_MINUTES = 300  # for the alert on a pause
 FAULT_AT = 30  # minute
 EVENTS = 60_000  # read in a minute
+DUMP_LAST = BY_NAME["attr2hbase_dump_last_success_timestamp_seconds"]
 
 
 class Simulated:
@@ -53,8 +57,10 @@ class Simulated:
         self.expiration_used = 0.0
         self.metrics = Metrics([PIPELINE], process=False, dropped_lines=lambda: self.dropped_lines)
         self.health = Health([PIPELINE], on_change=self.metrics.state)
-        self.metrics.compactions_scheduled({TABLE: COMPACTED_EVERY * 60.0}, 0.0)
-        self.metrics.dump_scheduled({TABLE: 0.0}, DUMPED_EVERY * 60.0)
+        self.metrics.scheduled(COMPACTION_INTERVAL, COMPACTION_LAST, {TABLE: COMPACTED_EVERY * 60.0}, {TABLE: 0.0})
+        self.metrics.scheduled(
+            BY_NAME["attr2hbase_dump_interval_seconds"], DUMP_LAST, {TABLE: DUMPED_EVERY * 60.0}, {TABLE: 0.0}
+        )
         self.state(State.RUNNING)
 
     def state(self, state: State) -> None:
@@ -81,10 +87,10 @@ class Simulated:
             self.metrics.observe_batch(PIPELINE, counts, seconds=1.0)
             self.metrics.acknowledged(PIPELINE, at_s, int(at_s * 1000))
         if self.compacts and at_s % (COMPACTED_EVERY * 60) == 0:
-            self.metrics.compacted(TABLE, Compacted(3, 60, EVENTS, EVENTS, EVENTS, 0, 20.0, at_s))
+            self.metrics.record(*compacted(TABLE, Compacted(3, 60, EVENTS, EVENTS, EVENTS, 0, 20.0, at_s)))
         if self.dumps and at_s % (DUMPED_EVERY * 60) == 0:
-            self.metrics.dumped(TABLE, Dumped(EVENTS, 1_000_000, 200.0, at_s))
-        self.metrics.feed_groups({(TABLE, "search"): GroupLag(60.0, self.expiration_used, 0)})
+            self.metrics.record((DUMP_LAST, (TABLE,), at_s))
+        self.metrics.replace(OF_FEEDS, {(TABLE, "search"): GroupLag(60.0, self.expiration_used, 0)})
         self.metrics.lag(PIPELINE, "web", 0, self.lag if self.acknowledges else self.lag + EVENTS)
         self.metrics.lag(PIPELINE, "web", 1, 10)
         self.metrics.retention(PIPELINE, {("web", 0): self.retention_used, ("web", 1): 0.0})
@@ -278,7 +284,7 @@ class TestRules:
         assert covered == {state.value for state in State} - {State.RUNNING.value}
 
     def test_alerts_use_metrics_of_the_product(self):
-        known = {metric.name for metric in METRICS}
+        known = {metric.name for metric in (*METRICS, *OF_FEEDS, *OF_UPDATES)}
         used = set().union(*(re.findall(r"\bingest_\w+", rule["expr"]) for rule in RULES.values()))
         assert used - known == set()
 

@@ -9,8 +9,11 @@ import pytest
 import yaml
 
 from deploy.prometheus.generate import ALERTS, DASHBOARD, RULE, generated, main, queries_of
-from ingest.observe.metric_table import METRICS
+from ingest.observe.metric_table import METRICS as OWN
+from ingest.plugins.surfaces import metrics_of, surfaces_of
+from sinks import BUILTIN_FEATURES
 
+METRICS = (*OWN, *metrics_of(surfaces_of(BUILTIN_FEATURES)))
 PANELS = [panel for panel in json.loads(DASHBOARD.read_text("utf-8"))["panels"] if panel["type"] != "row"]
 SERIES = {name for metric in METRICS for name in (metric.name, f"{metric.name}_bucket")}
 

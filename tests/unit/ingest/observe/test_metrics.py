@@ -12,8 +12,12 @@ from ingest.observe.health import Health, State
 from ingest.observe.metric_table import METRICS, reference
 from ingest.observe.metrics import MAX_LABEL_VALUES, Metrics
 from ingest.observe.partitions import MAX_PARTITIONS
-from ingest.observe.results import Compacted, JvmMemory, Swept
+from ingest.observe.results import JvmMemory
+from ingest.plugins.surfaces import metrics_of, surfaces_of
 from ingest.receipt import SOURCE, ComponentType, Counts, Figures
+from sinks import BUILTIN_FEATURES
+from sinks.blobs.metrics import BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, Swept, swept
+from sinks.updates.metrics import COMPACTION_INTERVAL, COMPACTION_LAST, Compacted, compacted
 from tests.support.counted import counted_blobs
 
 REQUIRED = {
@@ -34,6 +38,9 @@ REQUIRED = {
     "attr2hbase_ack_due_timestamp_seconds",
 }
 
+OF_FEATURES = metrics_of(surfaces_of(BUILTIN_FEATURES))
+ALL = (*METRICS, *OF_FEATURES)
+
 
 def samples(metrics: Metrics) -> dict[str, float]:
     _, content = metrics.render()
@@ -42,14 +49,14 @@ def samples(metrics: Metrics) -> dict[str, float]:
 
 
 def fresh(*pipelines: str) -> Metrics:
-    return Metrics(pipelines, process=False)
+    return Metrics(pipelines, process=False, of_features=OF_FEATURES)
 
 
 def test_table_has_every_required_metric():
-    assert {metric.name for metric in METRICS} >= REQUIRED
+    assert {metric.name for metric in ALL} >= REQUIRED
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=lambda metric: metric.name)
+@pytest.mark.parametrize("metric", ALL, ids=lambda metric: metric.name)
 def test_metric_follows_naming_rules(metric):
     assert re.fullmatch(r"attr2hbase_[a-z_]+", metric.name)
     assert metric.name.endswith("_total") == (metric.kind == "counter")
@@ -72,8 +79,8 @@ def test_metric_follows_naming_rules(metric):
 
 
 def test_reference_has_a_row_for_each_metric():
-    rows = reference().splitlines()[2:]
-    assert [row.split("`")[1] for row in rows] == [metric.name for metric in METRICS]
+    rows = reference(OF_FEATURES).splitlines()[2:]
+    assert [row.split("`")[1] for row in rows] == [metric.name for metric in ALL]
 
 
 def test_acknowledged_batch_is_counted_once():
@@ -123,11 +130,11 @@ def test_acknowledged_batch_is_counted_once():
 
 def test_last_compaction_of_a_table():
     metrics = fresh("ticks")
-    metrics.compactions_scheduled({"t": 600.0}, at_s=50.0)
+    metrics.scheduled(COMPACTION_INTERVAL, COMPACTION_LAST, {"t": 600.0}, {"t": 50.0})
     assert samples(metrics)['attr2hbase_compaction_last_end_timestamp_seconds{table="t"}'] == 50
-    metrics.compacted("t", Compacted(2, 30, 500, 1_200, 1_000, 0, 5.0, end_s=100.0))
-    metrics.compacted("t", Compacted(3, 40, 600, 900, 500, 1, 4.0, end_s=200.0))
-    metrics.compactions_scheduled({"t": 300.0}, at_s=250.0)
+    metrics.record(*compacted("t", Compacted(2, 30, 500, 1_200, 1_000, 0, 5.0, end_s=100.0)))
+    metrics.record(*compacted("t", Compacted(3, 40, 600, 900, 500, 1, 4.0, end_s=200.0)))
+    metrics.scheduled(COMPACTION_INTERVAL, COMPACTION_LAST, {"t": 300.0}, {"t": 250.0})
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
         'attr2hbase_update_rows_per_key{quantile="0.5",table="t"}': 3,
         'attr2hbase_update_rows_per_key{quantile="0.99",table="t"}': 40,
@@ -144,12 +151,12 @@ def test_last_compaction_of_a_table():
 
 def test_2c4_blobs_of_a_table():
     metrics = fresh("ticks")
-    metrics.sweeps_scheduled({"t": 86_400.0}, at_s=50.0)
+    metrics.scheduled(BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, {"t": 86_400.0}, {"t": 50.0})
     assert samples(metrics)['attr2hbase_blob_sweep_last_success_timestamp_seconds{table="t"}'] == 50
     metrics.attempted("ticks", Counts(counted=counted_blobs("t", 2, 3_000, 1)))
     metrics.counted(counted_blobs("t", deduplicated=4))
-    metrics.blobs_swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0))
-    metrics.sweeps_scheduled({"t": 86_400.0}, at_s=150.0)
+    metrics.record(*swept("t", Swept(3, 900, {"referenced": 7, "unreferenced": 1}, 100.0)))
+    metrics.scheduled(BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, {"t": 86_400.0}, {"t": 150.0})
     assert {name: value for name, value in samples(metrics).items() if "table" in name} == {
         'attr2hbase_blobs_stored_total{table="t"}': 2,
         'attr2hbase_blobs_stored_bytes_total{table="t"}': 3_000,

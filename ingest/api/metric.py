@@ -47,3 +47,7 @@ class Metric(NamedTuple):
 def labels_of(metric: Metric) -> tuple[str, ...]:
     """All labels of a metric, that of its scope first."""
     return metric.labels if metric.scope is Scope.PROCESS else (metric.scope.value, *metric.labels)
+
+
+Change = tuple[Metric, tuple[str, ...], float]
+"""A metric, the values of its labels, and what a gauge is set to, or a counter is increased by."""
