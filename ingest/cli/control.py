@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ from ingest.cli import completion
 from ingest.cli.command import FileArgument, FileOption
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-from ingest.cli.shown_components import COLUMNS, component_rows
+from ingest.cli.shown_components import COLUMNS, component_rows, findings
 from ingest.observe.log_level import LogLevel
 
 if TYPE_CHECKING:
@@ -292,14 +292,19 @@ def _wait(
 
 
 def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
-    from ingest.kafka.retention import HALF
-
     if out.is_json:
         for each in found:
             out.json(each)
         return
+    pipelines_table(out, found)
+    for text, color in pipeline_notes(found):
+        out.note(text, color)
+
+
+def pipelines_table(out: Output, found: Sequence[dict[str, Any]], *, with_reason: bool = True) -> None:
+    """A row for each pipeline of `GET /pipelines`."""
     out.table(
-        ("pipeline", "state", "#for", "#batches", "#stored", "#events/s", "#lag", "reason"),
+        ("pipeline", "state", "#for", "#batches", "#stored", "#events/s", "#lag", *(["reason"] if with_reason else [])),
         [
             (
                 each["name"],
@@ -309,31 +314,37 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
                 f"{each['totals']['stored']:,}",
                 f"{each['rates']['stored_per_s']:,.0f}",
                 "" if each["lag"] is None else f"{each['lag']['records']:,}",
-                reason_of(each),
+                *([reason_of(each)] if with_reason else []),
             )
             for each in found
         ],
     )
+
+
+def pipeline_notes(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
+    """What an operator should know of pipelines besides their table: a line and its colour."""
+    from ingest.kafka.retention import HALF
+
     for each in found:
         dead = each["totals"]["dead_lettered"]
         if dead:
-            out.note(f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow")
+            yield f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow"
         ratio = each["throttle"]["ratio"]
         if ratio < 1:
-            out.note(f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow")
+            yield f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow"
         for load in each["bulk_load"]:
             rows = f"{counted(load['rows'], 'row')} in {counted(load['files'], 'file')}, {load['seconds']:,.1f} s"
-            out.note(f"{each['name']}: bulk load of table {load['table']}: {rows}; now {load['mode']}", "dim")
+            yield f"{each['name']}: bulk load of table {load['table']}: {rows}; now {load['mode']}", "dim"
             if chunks := load["refused"] + load["unstaged"]:
                 why = "the folder `staging` cannot be used" if load["unstaged"] else "HBase has not loaded files"
-                out.note(f"{each['name']}: {counted(chunks, 'chunk')} went as calls, since {why}", "yellow")
+                yield f"{each['name']}: {counted(chunks, 'chunk')} went as calls, since {why}", "yellow"
         retention = each["retention"]
         if retention is not None and retention["used"] >= HALF:
             worst = retention["partitions"][0]
             place = f'partition {worst["partition"]} of topic "{worst["topic"]}"'
             left = "" if worst["remaining_s"] is None else f", {_age(worst['remaining_s'])} remain"
             text = f"unread records of {place} have used {worst['used']:.0%} of Kafka's retention{left}"
-            out.note(f"{each['name']}: {text}", "yellow")
+            yield f"{each['name']}: {text}", "yellow"
 
 
 def _show_components(out: Output, found: Sequence[dict[str, Any]]) -> None:
@@ -342,6 +353,8 @@ def _show_components(out: Output, found: Sequence[dict[str, Any]]) -> None:
         out.line()
         out.line(each["name"], "bold")
         out.table(COLUMNS, component_rows(each["components"]))
+        for text in findings(each["components"]):
+            out.note(f"{each['name']}: {text}", "yellow")
 
 
 def _show_jobs(out: Output, jobs: Sequence[dict[str, Any]]) -> None:

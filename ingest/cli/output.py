@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from enum import StrEnum
+from io import StringIO
 from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Protocol, TextIO, cast
 
@@ -171,6 +172,43 @@ class Output:
         for line in laid_out(columns, safe, get_terminal_size().columns if is_terminal else width):
             self._write(self._styled(line.head, "bold", self._stdout) + line.rest)
 
+    @property
+    def has_screen(self) -> bool:
+        """Whether stdout is a terminal, so a picture can be drawn again."""
+        return not self.is_json and self._stdout.isatty() and os.environ.get("TERM") != "dumb"
+
+    @contextlib.contextmanager
+    def screen(self, more: str) -> Iterator[Callable[[Callable[[], None]], None]]:
+        """
+        The alternate screen of the terminal, until the block ends.
+
+        Args:
+            more: what is said in the last line of the terminal if a picture has more lines.
+
+        Yields:
+            What draws a picture in place of the last one: it is given a function that prints the lines of data.
+        """
+        from rich.console import Console
+        from rich.live import Live
+        from rich.text import Text
+
+        terminal = self._stdout
+        console = Console(file=terminal, no_color=self.is_plain)
+
+        def picture(lines: Callable[[], None]) -> Text:
+            self._stdout = drawn = _Drawn()
+            try:
+                lines()
+            finally:
+                self._stdout = terminal
+            shown = drawn.getvalue().splitlines()
+            if len(shown) > console.height:
+                shown[console.height - 1 :] = [self._styled(more, "dim", drawn)]
+            return Text.from_ansi("\n".join(shown))
+
+        with Live(console=console, screen=True, auto_refresh=False) as live:
+            yield lambda lines: live.update(picture(lines), refresh=True)
+
     def note(self, text: str, style: str = "") -> None:
         """One line on stderr."""
         self._write_stderr(self._styled(_safe(text), style, self._stderr))
@@ -295,6 +333,13 @@ class Output:
 
     def _styled(self, text: str, style: str, stream: TextIO) -> str:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if style and text and self._colors(stream) else text
+
+
+class _Drawn(StringIO):
+    """Lines for a terminal, which are drawn later."""
+
+    def isatty(self) -> bool:
+        return True
 
 
 def _safe(text: str) -> str:

@@ -1,10 +1,15 @@
 """The figures of the components of a pipeline as a table, for `status --components` and `top`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 COLUMNS = ("component", "#received", "#dropped", "#failed", "#events/s", "#failed/s", "#µs", "#time")
 """The last but one is the mean time of a call; the last its part of the time of all components."""
+
+MANY_FAIL = 0.01
+"""Fraction of events; the same as in the alert of dead letters."""
+IS_SLOW = 0.5
+"""Fraction of the time of all components."""
 
 
 def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -22,6 +27,16 @@ def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, .
         )
         for each in components
     ]
+
+
+def findings(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What strikes in the last minute: components in which many events fail, and a decorator that takes most time."""
+    for each in components:
+        received, failed = each["rates"]["received_per_s"], each["rates"]["failed_per_s"]
+        if received and failed / received >= MANY_FAIL:
+            yield f"{_name(each)} fails {failed / received:.1%} of its events"
+        if each["type"] == "decorator" and (each["time_share"] or 0) >= IS_SLOW:
+            yield f"{_name(each)} takes {each['time_share']:.0%} of the time, {each['microseconds']:,.1f} µs an event"
 
 
 def _name(component: Mapping[str, Any]) -> str:

@@ -118,6 +118,15 @@ class ServiceClient:
         """
         return self._objects("/pipelines", "pipelines")
 
+    def overview(self) -> dict[str, Any]:
+        """
+        The status of all `pipelines`, and the `memory` of the service.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        return self._object("GET", "/pipelines")
+
     def command(self, pipeline: str, command: str) -> None:
         """
         Send a command; when this returns it is accepted, and not yet carried out.
