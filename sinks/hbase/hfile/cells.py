@@ -7,7 +7,9 @@ it hides.
 """
 
 import struct
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -49,6 +51,19 @@ class _Part(NamedTuple):
     key_bytes: int
 
 
+@dataclass(slots=True)
+class _Shape:
+    """
+    Puts with row keys of one length and the same columns.
+
+    Attributes:
+        puts: number of those that are being encoded.
+    """
+
+    parts: list[_Part]
+    puts: int = 0
+
+
 class FileCells:
     """
     Sorts and encodes mutations for files; called by one thread.
@@ -59,7 +74,7 @@ class FileCells:
 
     def __init__(self, max_cell_bytes: int) -> None:
         self._max_cell_bytes = max_cell_bytes
-        self._shapes: dict[tuple[int | bytes, ...], list[_Part]] = {}
+        self._shapes: dict[tuple[int | bytes, ...], _Shape] = {}
         self._heads = HeadCount()
 
     def by_family(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
@@ -81,24 +96,43 @@ class FileCells:
     def _of_puts(self, puts: list[Put]) -> dict[bytes, FamilyRows]:
         """Of puts without a common row key: each is joined from kept pieces."""
         puts.sort(key=attrgetter("row"))
-        times = {put.timestamp_ms for put in puts}
-        stamps = {time_ms: _stamp(time_ms, PUT) for time_ms in times}
-        earliest, latest = min(times), max(times)
-        found: dict[bytes, FamilyRows] = {}
-        shapes = self._shapes
-        for put in puts:
-            row, columns = put.row, put.columns
-            parts = shapes.get((len(row), *columns)) or self._new_shape(row, tuple(columns))
-            for family, assemble, values, cells, key_bytes in parts:
-                rows = found.get(family)
-                if rows is None:
-                    rows = found[family] = FamilyRows([], 0, 0, earliest, latest, earliest)
-                rows.rows.append((row, assemble(row, stamps[put.timestamp_ms], values(columns))))
-                rows.cells += cells
-                rows.key_bytes += key_bytes
+        stamps = {put.timestamp_ms: b"" for put in puts}
+        for time_ms in stamps:
+            stamps[time_ms] = _stamp(time_ms, PUT)
+        rows: dict[bytes, list[tuple[bytes, bytes]]] = defaultdict(list)
+        used: list[_Shape] = []
+        try:
+            self._assemble(puts, stamps, rows, used)
+            earliest, latest = min(stamps), max(stamps)
+            found = {family: FamilyRows(own, 0, 0, earliest, latest, earliest) for family, own in rows.items()}
+            for shape in used:
+                for part in shape.parts:
+                    found[part.family].cells += shape.puts * part.cells
+                    found[part.family].key_bytes += shape.puts * part.key_bytes
+        finally:
+            for shape in used:
+                shape.puts = 0
         return found
 
-    def _new_shape(self, row: bytes, columns: tuple[bytes, ...]) -> list[_Part]:
+    def _assemble(
+        self,
+        puts: list[Put],
+        stamps: Mapping[int, bytes],
+        rows: Mapping[bytes, list[tuple[bytes, bytes]]],
+        used: list[_Shape],
+    ) -> None:
+        """Add the rows of puts to those of their families, and the shapes that they have."""
+        shapes = self._shapes
+        for put in puts:
+            row, columns, stamp = put.row, put.columns, stamps[put.timestamp_ms]
+            shape = shapes.get((len(row), *columns)) or self._new_shape(row, tuple(columns))
+            if not shape.puts:
+                used.append(shape)
+            shape.puts += 1
+            for family, assemble, values, _, _ in shape.parts:
+                rows[family].append((row, assemble(row, stamp, values(columns))))
+
+    def _new_shape(self, row: bytes, columns: tuple[bytes, ...]) -> _Shape:
         refusals.check_row(row)
         if not columns:
             raise refusals.RefusalError(refusals.NO_CELLS)
@@ -109,19 +143,20 @@ class FileCells:
         if len(self._shapes) >= MAX_SHAPES or self._heads.is_full:
             self._shapes.clear()
             self._heads = HeadCount()
-        parts = self._shapes[(len(row), *columns)] = [
-            self._part(len(row), family, sorted(names)) for family, names in by_family.items()
-        ]
-        return parts
+        parts = [self._part(len(row), family, sorted(names), columns) for family, names in by_family.items()]
+        shape = self._shapes[(len(row), *columns)] = _Shape(parts)
+        return shape
 
-    def _part(self, row_bytes: int, family: bytes, names: list[tuple[bytes, bytes]]) -> _Part:
+    def _part(
+        self, row_bytes: int, family: bytes, names: list[tuple[bytes, bytes]], columns: tuple[bytes, ...]
+    ) -> _Part:
         between = [bytes((len(family),)) + family + qualifier for qualifier, _ in names]
         sizes = [len(each) - 1 for each in between]
         heads = {size: Heads(partial(self._head, row_bytes, size), self._heads) for size in sizes}
         return _Part(
             family,
             assembler([heads[size] for size in sizes], between),
-            _values_of([column for _, column in names]),
+            _values_of(tuple(column for _, column in names), columns),
             len(names),
             sum(sizes) + len(names) * (row_bytes + _FIXED_KEY_BYTES),
         )
@@ -163,11 +198,16 @@ class FileCells:
         return _HEAD.pack(key_bytes, value_bytes, row_bytes)
 
 
-def _values_of(columns: list[bytes]) -> Callable[[dict[bytes, bytes]], Iterable[bytes]]:
-    if len(columns) == 1:
-        only = columns[0]
+def _values_of(
+    wanted: tuple[bytes, ...], columns: tuple[bytes, ...]
+) -> Callable[[dict[bytes, bytes]], Iterable[bytes]]:
+    """What takes the values of some columns, given all columns of a put in their order."""
+    if wanted == columns:
+        return dict.values
+    if len(wanted) == 1:
+        only = wanted[0]
         return lambda found: (found[only],)
-    return itemgetter(*columns)
+    return itemgetter(*wanted)
 
 
 def _add_put(cells: dict[_Key, bytes], put: Put) -> None:

@@ -26,6 +26,7 @@ from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
+from sinks.hbase.rpc.region_sizes import files_of_regions
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
 from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
@@ -36,6 +37,12 @@ from sinks.hbase.rpc.wire import Message, WireError, data, flag
 
 MAX_REFUSALS = 2
 """After so many answers that a region has not loaded its files, its rows are left to calls, which say why not."""
+
+
+MAX_STORE_FILES = 16
+"""Of a family in a region, as `hbase.hstore.blockingStoreFiles`: from then on HBase delays flushes, but no load."""
+STORE_FILES = "store_files"
+"""Reason of a wait for compactions, for the metric."""
 
 
 class ReplicatedLoadError(StoreRefusedError):
@@ -68,6 +75,14 @@ class _Load(NamedTuple):
     indexes: list[int]
     families: list[bytes]
     names: list[str]
+
+
+class _Part(NamedTuple):
+    """Mutations of one region, by their indexes."""
+
+    region: Region
+    server: Address
+    indexes: list[int]
 
 
 @dataclass(slots=True)
@@ -144,7 +159,8 @@ class BulkLoader:
             except CALL_ERRORS as error:
                 self._calls.wait_after(error, table, attempts, is_write=True)
                 continue
-            loads = self._staged_loads(table, mutations, regions, wants_files, result, replicated=replicated)
+            wanted = self._wanted(table, mutations, regions, wants_files, attempts, result)
+            loads = self._staged_loads(table, mutations, wanted, result, replicated=replicated)
             on_progress()
             try:
                 done = self._round(table, loads, attempts.deadline_s, result, on_progress)
@@ -155,7 +171,7 @@ class BulkLoader:
                 refusals += 1
                 self._calls.regions.forget(table)
                 self._formats.pop(table, None)
-                if refusals == MAX_REFUSALS:
+                if refusals >= MAX_REFUSALS:
                     result.refused = True
                     result.left += done.refused
                     done.refused.clear()
@@ -179,32 +195,66 @@ class BulkLoader:
 
     def _by_region(
         self, table: str, mutations: Sequence[Mutation], indexes: Sequence[int], deadline_s: float
-    ) -> list[tuple[Region, Address, list[int]]]:
+    ) -> list[_Part]:
         regions = self._calls.regions.of(table, deadline_s)
-        found: dict[bytes, tuple[Region, Address, list[int]]] = {}
+        found: dict[bytes, _Part] = {}
         for index in indexes:
             region, server = self._calls.located(table, regions.of(mutations[index].row))
-            found.setdefault(region.name, (region, server, []))[2].append(index)
+            found.setdefault(region.name, _Part(region, server, [])).indexes.append(index)
         return list(found.values())
+
+    def _wanted(
+        self,
+        table: str,
+        mutations: Sequence[Mutation],
+        parts: Sequence[_Part],
+        wants_files: WantsFiles,
+        attempts: Attempts,
+        result: LoadResult,
+    ) -> list[_Part]:
+        """The regions that get files; the mutations of the others are left."""
+        wanted = []
+        for part in parts:
+            size = sum(size_of(mutations[index]) for index in part.indexes)
+            if wants_files(part.region.start, len(part.indexes), size):
+                wanted.append(part)
+            else:
+                result.left += part.indexes
+        full = self._full_regions(table, wanted, attempts)
+        result.left += [index for part in wanted if part.region.name in full for index in part.indexes]
+        return [part for part in wanted if part.region.name not in full]
+
+    def _full_regions(self, table: str, parts: Sequence[_Part], attempts: Attempts) -> set[bytes]:
+        """
+        Regions that have too many files for one more, after some seconds in which HBase may compact them.
+
+        They get calls: HBase slows these down by itself until it has compacted, and a load it does not.
+        """
+        while True:
+            servers = {part.server for part in parts}
+            try:
+                files = files_of_regions(self._calls, table, servers, attempts.deadline_s)
+            except CALL_ERRORS:  # only administrators may see it, or a server is away, as the load will tell
+                return set()
+            names = {part.region.name for part in parts}
+            full = {name for name in names if files.get(name, 0) >= MAX_STORE_FILES}
+            if not full or not attempts.wait_for_busy(STORE_FILES, None):
+                return full
 
     def _staged_loads(
         self,
         table: str,
         mutations: Sequence[Mutation],
-        regions: Sequence[tuple[Region, Address, list[int]]],
-        wants_files: WantsFiles,
+        regions: Sequence[_Part],
         result: LoadResult,
         *,
         replicated: bool,
     ) -> list[_Load]:
-        """The staged files of the regions that get some; the mutations of the others are left."""
+        """The staged files of some regions; the mutations of those that get none are left."""
         loads: list[_Load] = []
         contents: list[bytes] = []
         for region, server, indexes in regions:
-            own = [mutations[index] for index in indexes]
-            files = None
-            if wants_files(region.start, len(own), sum(map(size_of, own))):
-                files = self._files(table, own, replicated=replicated)
+            files = self._files(table, [mutations[index] for index in indexes], replicated=replicated)
             if files:
                 loads.append(_Load(region, server, indexes, list(files), []))
                 contents += files.values()

@@ -124,6 +124,24 @@ def test_status_warns_of_an_overloaded_store(activity: Activity, ingest: Callabl
     assert ingest("status", "pipeline.yaml").err == f"{name}: a store is overloaded, so tasks run for 25% of the time\n"
 
 
+def test_status_shows_bulk_loads_and_warns_of_those_that_went_as_calls(
+    activity: Activity, ingest: Callable[..., Any]
+) -> None:
+    name = name_of(ingest)
+    counts = Counts()
+    counts.counted.update({("bulk_load_rows", "t"): 50_000, ("bulk_load_files", "t"): 1, ("bulk_load_seconds", "t"): 2})
+    activity.durable(name, 0, 5, counts, 0.5)
+    loads = f"{name}: bulk load of table t: 50,000 rows in 1 file, 2.0 s; now files\n"
+    assert ingest("status", "pipeline.yaml").err == loads
+    counts.counted.clear()
+    counts.counted["bulk_load_unstaged", "t"] = 3
+    activity.durable(name, 1, 6, counts, 0.5)
+    assert ingest("status", "pipeline.yaml").err == (
+        loads.replace("now files", "now calls")
+        + f"{name}: 3 chunks went as calls, since the folder `staging` cannot be used\n"
+    )
+
+
 def test_status_shows_the_figures_of_components(activity: Activity, ingest: Callable[..., Any]) -> None:
     name = name_of(ingest)
     parse = (ComponentType.DECORATOR, "parse")

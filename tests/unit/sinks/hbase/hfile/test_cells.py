@@ -48,3 +48,12 @@ def test_what_is_kept_for_shapes_is_bounded(monkeypatch):
         assert rows[b"f"].rows[0][1].endswith(b"v" * number)
         assert len(made._shapes) <= 4
         assert made._heads.kept <= 10
+
+
+def test_cells_of_a_refused_call_are_not_counted_in_the_next_one():
+    made = FileCells(100)
+    good: list[Mutation] = [Put(b"a", {b"f:q": b"v"}, 1), Put(b"b", {b"f:q": b"v"}, 1)]
+    with pytest.raises(RefusalError):
+        made.by_family([*good, Put(b"c", {b"f:q": b"v" * 100}, 1)], ())
+    rows = made.by_family(good, ())[b"f"]
+    assert (rows.cells, rows.key_bytes) == (2, 2 * (len(b"rfq") + 12))

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingest.api import IngestError, Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
+from ingest.api import BusyWait, IngestError, Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
 from ingest.api.bulk_load import LoadResult
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
@@ -17,9 +17,11 @@ from sinks.hbase.rpc.bulk_load import BulkLoader, ReplicatedLoadError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
+from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
-from sinks.hbase.rpc.wire import Message, data, flag
+from sinks.hbase.rpc.wire import Message, data, flag, number
+from tests.support.clock import Clock
 from tests.support.hfile_reader import read_hfile
 from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, RpcServers
@@ -47,6 +49,7 @@ class FakeHBase:
         answers: to the calls BulkLoadHFile, one after the other; then they are loaded.
         prepared: the same for PrepareBulkLoad.
         files: region -> family -> rows of the file, of each call.
+        stored: region -> number of its files when it is asked, one after the other; then 0; None for no right to ask.
         edges: of the regions.
     """
 
@@ -55,6 +58,7 @@ class FakeHBase:
     prepared: list[Answer] = field(default_factory=list)
     files: list[tuple[bytes, dict[bytes, list[bytes]]]] = field(default_factory=list)
     paths: list[Path] = field(default_factory=list)
+    stored: list[dict[bytes, int] | None] = field(default_factory=list)
     edges: list[bytes] = field(default_factory=lambda: [b"", b"m", b""])
     methods: list[str] = field(default_factory=list)
     server: RpcServer = field(init=False)
@@ -69,6 +73,8 @@ class FakeHBase:
         if request.method == "Scan":
             return meta_answer(request, self.edges, [self.server.address] * (len(self.edges) - 1))
         message = Message(request.parameter)
+        if request.method == "GetRegionLoad":
+            return self._files_of_regions(request)
         if request.method == "PrepareBulkLoad":
             assert message.message(1).data(2) == b"t"
             answer = self.prepared.pop(0) if self.prepared else lambda request, _: request.answer(data(1, b"token"))
@@ -85,6 +91,13 @@ class FakeHBase:
             content[each.data(1)] = [cell.row for cell in read_hfile(path.read_bytes()).cells]
         self.files.append((region, content))
         return (self.answers.pop(0) if self.answers else loaded)(request, region)
+
+    def _files_of_regions(self, request: Request) -> bytes:
+        stored = self.stored.pop(0) if self.stored else {}
+        if stored is None:
+            return request.failure("org.apache.hadoop.hbase.security.AccessDeniedException")
+        loads = (data(1, region_specifier(name)) + number(2, 2) + number(3, files) for name, files in stored.items())
+        return request.answer(b"".join(data(1, load) for load in loads))
 
 
 @pytest.fixture
@@ -118,7 +131,14 @@ def test_each_region_gets_one_call_with_a_file_for_each_family(hbase: FakeHBase,
         (b"t,,1.", {b"f": first, b"g": first}),
         (b"t,m,1.", {b"f": second, b"g": second}),
     ]
-    assert hbase.methods == ["Scan", "PrepareBulkLoad", "BulkLoadHFile", "BulkLoadHFile", "CleanupBulkLoad"]
+    assert hbase.methods == [
+        "Scan",
+        "GetRegionLoad",
+        "PrepareBulkLoad",
+        "BulkLoadHFile",
+        "BulkLoadHFile",
+        "CleanupBulkLoad",
+    ]
     assert not any(path.exists() for path in hbase.paths)
 
 
@@ -170,6 +190,36 @@ def test_unknown_outcome_is_followed_by_new_files(hbase: FakeHBase, loader: Bulk
     assert not any(path.exists() for path in hbase.paths)
 
 
+@pytest.mark.parametrize("is_last", [False, True])
+def test_region_with_many_files_gets_no_more_until_they_are_compacted(
+    hbase: FakeHBase, loader: BulkLoader, *, is_last: bool
+):
+    """Two families with 31 files are below the limit; those with 32 get calls, if a wait does not help."""
+    hbase.stored = [{b"t,,1.": 32, b"t,m,1.": 31}] * (50 if is_last else 2)
+    clock = Clock(0.0)
+    waits: list[BusyWait] = []
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+
+    attempts = Attempts(60.0, clock=clock, sleep=sleep, on_busy=waits.append)
+    result = loader.load("t", PUTS, lambda *_: True, attempts, replicated=True)
+    assert result == (LoadResult(rows=2, files=2, left=[0, 1]) if is_last else LoadResult(rows=4, files=4))
+    assert {wait.reason for wait in waits} == {"store_files"}
+    assert len(waits) > 2 if is_last else len(waits) == 2
+
+
+def test_user_who_may_not_ask_for_the_number_of_files_loads_them(hbase: FakeHBase, loader: BulkLoader):
+    hbase.stored = [None]
+    assert load(loader) == LoadResult(rows=4, files=4)
+
+
+def test_refusals_after_the_second_one_are_left_too(hbase: FakeHBase, loader: BulkLoader):
+    hbase.answers = [refused, lambda _request, _region: None, refused, refused, refused, refused]
+    result = load(loader)
+    assert (result.rows, sorted(result.left), result.refused) == (0, [0, 1, 2, 3], True)
+
+
 def test_load_that_cannot_be_prepared_is_repeated(hbase: FakeHBase, loader: BulkLoader):
     hbase.prepared = [lambda request, _: request.failure("org.apache.hadoop.hbase.NotServingRegionException")]
     assert load(loader) == LoadResult(rows=4, files=4)
@@ -209,13 +259,13 @@ def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: B
 
     loader._read_formats = formats
     assert load(loader) == LoadResult(left=[0, 1, 2, 3])
-    assert hbase.methods == ["Scan"]
+    assert hbase.methods == ["Scan", "GetRegionLoad"]
 
 
 def test_replicated_family_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
     with pytest.raises(ReplicatedLoadError, match='table "t" has replicated families, "g"'):
         loader.load("t", PUTS, lambda *_: True, Attempts(5.0))
-    assert hbase.methods == ["Scan"]
+    assert hbase.methods == ["Scan", "GetRegionLoad"]
     others: list[Mutation] = [Put(b"a", {b"f:q": b"v"}, 1)]
     assert loader.load("t", others, lambda *_: True, Attempts(5.0)) == LoadResult(rows=1, files=1)
 
@@ -226,7 +276,7 @@ def test_folder_that_cannot_be_used_leaves_all(hbase: FakeHBase, loader: BulkLoa
     assert (result.rows, result.left) == (0, [0, 1, 2, 3])
     assert result.unstaged is not None
     assert "loading-1" in result.unstaged
-    assert hbase.methods == ["Scan"]
+    assert hbase.methods == ["Scan", "GetRegionLoad"]
     (tmp_path / "loading-1").unlink()
 
 
