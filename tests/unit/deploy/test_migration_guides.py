@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from decorators import BUILTIN
 from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
@@ -83,8 +84,30 @@ def test_pipeline_continues_where_the_other_tool_stopped(tool: str, number: int)
     assert f"{kafka['group']}" in guide(tool)
 
 
+def decorators_in_tables(tool: str) -> list[dict[str, object]]:
+    """The decorators that the tables of a page show with all their options, such as `hash: {source: to}`."""
+    rows = "\n".join(line for line in guide(tool).splitlines() if line.startswith("| "))
+    shown = [yaml.safe_load(span) for span in re.findall(r"`(\w+: \{[^`…]*\})`", rows)]
+    return [
+        {name: options}
+        for [(name, options)] in (found.items() for found in shown)
+        # `{parts, separator}` names options without values
+        if name in BUILTIN and None not in options.values()
+    ]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_decorators_in_the_tables_of_a_page_are_valid(tool: str, tmp_path: Path):
+    root = yaml.safe_load(FILE)
+    root["pipelines"]["hits"]["decorators"] = decorators_in_tables(tool)
+    (tmp_path / "pipeline.yaml").write_text(yaml.safe_dump(root))
+    done = run_here(["validate", "pipeline.yaml"], tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 FILE = """
 version: 1
+registry: {url: "http://localhost:8081"}
 stores: {local: {rocksdb: {path: ./data}}}
 tables: {hits: {families: {web: {}}}, hits_new: {families: {web: {}}}}
 pipelines:
