@@ -12,7 +12,8 @@ The tables below contain only names, so importing them is cheap; `ingest.catalog
 
     BUILTIN_SINKS        name of a sink -> its class
     BUILTIN_STORES       name of a store -> its options, its class, whose method `of` may choose a subclass
-    BUILTIN_FEATURES     classes of table features, in the order in which an event passes their writers
+    BUILTIN_FEATURES     classes of table features, in the order in which an event passes their writers; `SURFACE` in
+                         the package of a class says which commands, jobs and metrics the feature has
     BUILTIN_PROCESSORS   name of a processor -> its class
 """
 

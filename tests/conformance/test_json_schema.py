@@ -31,7 +31,8 @@ FOLDERS = ("deploy", "ingest", "tests/golden")
 FILES = sorted(
     path
     for path in itertools.chain.from_iterable((ROOT / folder).rglob("*.yaml") for folder in FOLDERS)
-    if {"version", "pipelines"} & set(next(yaml.safe_load_all(path.read_text("utf-8"))))
+    if "helm" not in path.parts  # templates, which are no YAML
+    and {"version", "pipelines"} & set(next(yaml.safe_load_all(path.read_text("utf-8"))))
 )
 COMPONENTS = [
     (component_type, name)
