@@ -70,7 +70,7 @@ METRICS = (
         "attr2hbase_component_sampled_seconds_total",
         Kind.COUNTER,
         "seconds",
-        "Time of the sampled calls of a component, in acknowledged batches: those for each 64th record.",
+        "Time of the sampled calls of a component, in acknowledged batches: those for each 128th record.",
         _COMPONENT,
     ),
     Metric(

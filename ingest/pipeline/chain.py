@@ -104,9 +104,9 @@ class Chain:
         return (_call_guarded, self._apply, _returned, *conditions)
 
     @property
-    def names(self) -> Sequence[tuple[str, bool]]:
-        """The names of the decorators in their order, and whether each makes events (a fan-out)."""
-        return [(bound.name, isinstance(bound.decorator, FanOut)) for bound in self._decorators]
+    def decorators(self) -> Sequence[BoundDecorator]:
+        """In the order they apply."""
+        return self._decorators
 
     def with_calls(self, around: Callable[[str, Callable[..., Any]], Callable[..., Any]]) -> "Chain":
         """

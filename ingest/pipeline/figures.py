@@ -2,7 +2,7 @@
 The figures of the components of a task: how many events each received, sent, dropped and failed, and its time.
 
 Nothing is counted for an event that passes: what a component received follows from what the one before it has sent, and
-what it sent from what it dropped and failed. Time is sampled: each 64th record runs through copies of the calls that
+what it sent from what it dropped and failed. Time is sampled: each 128th record runs through copies of the calls that
 measure themselves.
 """
 
@@ -12,13 +12,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
+from ingest.api import FanOut
 from ingest.pipeline.chain import Chain
-from ingest.receipt import SOURCE, ComponentKey, ComponentType, Figures
+from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 
 if TYPE_CHECKING:
     from ingest.pipeline.task import SinkBinding
 
-SAMPLE = 64
+SAMPLE = 128
 """Each so many records one is timed, across the tasks of a process."""
 FIRST_SAMPLE = 2
 """Record of a process that is timed first: the very first one loads and compiles."""
@@ -41,7 +42,6 @@ class TaskFigures:
         bindings: the same sinks, timed.
         dropped: events that a component dropped, those of the chain by name.
         failed: events that failed in a component.
-        excluded: name of a sink -> events that do not meet its condition.
         refused: name of a sink -> events that it dropped.
         undecoded: records that the decoder dropped.
     """
@@ -51,7 +51,6 @@ class TaskFigures:
     ) -> None:
         self._chain = chain
         self._clock_ns = clock_ns
-        self._names = [binding.name for binding in bindings]
         self._times: dict[ComponentKey, list[int]] = {}
         self.chain = chain.with_calls(lambda name, call: self.timed((ComponentType.DECORATOR, name), call))
         self.bindings = tuple(
@@ -60,22 +59,23 @@ class TaskFigures:
         )
         self.dropped: Counter[str] = Counter()
         self.failed: Counter[ComponentKey] = Counter()
-        self.excluded: Counter[str] = Counter()
+        self._bindings = tuple(bindings)
+        self._met: list[int] = []
         self.refused: Counter[str] = Counter()
         self.undecoded = 0
 
     def start(self) -> None:
         """Start at 0, for the next task."""
-        for counter in (self.dropped, self.failed, self.excluded, self.refused, self._chain.made):
+        for counter in (self.dropped, self.failed, self.refused, self._chain.made):
             counter.clear()
+        self._met = [binding.count_met() + 1 for binding in self._bindings]
         self.undecoded = 0
         for times in self._times.values():
             times[:] = 0, 0
 
     def timed(self, component: ComponentKey, call: Callable[P, T]) -> Callable[P, T]:
         """The call, whose number and time are added to those of the component."""
-        clock_ns = self._clock_ns
-        times = self._times.setdefault(component, [0, 0])
+        clock_ns, times = self._clock_ns, self._times.setdefault(component, [0, 0])
 
         def timed_call(*arguments: P.args, **options: P.kwargs) -> T:
             start_ns = clock_ns()
@@ -98,9 +98,16 @@ class TaskFigures:
             return sent
 
         events = add(SOURCE, records, self.undecoded)
-        for name, makes_events in self._chain.names:
-            made = self._chain.made[name] if makes_events else None
-            events = add((ComponentType.DECORATOR, name), events, self.dropped[name], made)
-        for name in self._names:
-            add((ComponentType.SINK, name), events - self.excluded[name], self.refused[name])
+        for bound in self._chain.decorators:
+            made = self._chain.made[bound.name] if isinstance(bound.decorator, FanOut) else None
+            events = add((ComponentType.DECORATOR, bound.name), events, self.dropped[bound.name], made)
+        for binding, met in zip(self._bindings, self._met, strict=True):
+            received = events if binding.condition is None else binding.count_met() - met
+            add((ComponentType.SINK, binding.name), received, self.refused[binding.name])
         return found
+
+    def add_drops(self, counts: Counts) -> None:
+        """Add the events that decorators have dropped, by their reasons, which are the same for all events."""
+        for bound in self._chain.decorators:
+            if dropped := self.dropped[bound.name]:
+                counts.dropped[bound.decorator.drop_reason] += dropped

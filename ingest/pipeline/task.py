@@ -6,7 +6,8 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import count
 from types import MappingProxyType
 
 from ingest import failpoint
@@ -63,6 +64,7 @@ class SinkBinding:
 
     Attributes:
         write: as `ingest.api.SinkWriter.write`.
+        count_met: called for each event that meets the condition; returns the number of earlier calls.
         module: of the sink's class, and provider as in `ingest.config.model.Component`, for messages about its bugs.
     """
 
@@ -72,6 +74,7 @@ class SinkBinding:
     condition: Condition | None = None
     module: str = _SINKS
     provider: str = ""
+    count_met: Callable[[], int] = field(default_factory=lambda: count().__next__, compare=False)
 
 
 @dataclass(slots=True)
@@ -123,6 +126,7 @@ class Task:
         self._chain = chain
         self._run_chain = failpoint.after("mid_decorate", chain.run)
         self._figures = TaskFigures(chain, bindings)
+        self._dropped = self._figures.dropped
         self._run_timed_chain = failpoint.after("mid_decorate", self._figures.chain.run)
         self._until_sample = FIRST_SAMPLE
         self._timed_decoded = self._figures.timed(SOURCE, self._decoded)
@@ -168,6 +172,7 @@ class Task:
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit.within(spec.call_timeout_s):
                 self._run_splits(failpoint.at_first("after_poll", records))
+            self._figures.add_drops(receipt.counts)
             for name, destination in self._destinations.items():
                 receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
             self._after_last_send()
@@ -331,8 +336,7 @@ class Task:
                     failed += self._write(record, outcome)
                 case Dropped():
                     counts.read += 1
-                    counts.dropped[outcome.reason] += 1
-                    self._figures.dropped[outcome.component] += 1
+                    self._dropped[outcome.component] += 1
                     if self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
                 case StillBuffered(event):
@@ -356,9 +360,10 @@ class Task:
         failures: list[tuple[EventError, SinkBinding]] = []
         for binding in self._selected:
             try:
-                if binding.condition is not None and not binding.condition.holds(event):
-                    self._figures.excluded[binding.name] += 1
-                    continue
+                if binding.condition is not None:
+                    if not binding.condition.holds(event):
+                        continue
+                    binding.count_met()
                 reason = binding.write(event)
             except EventError as error:
                 failures.append((error, binding))
