@@ -10,8 +10,22 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import check_plain_rows, check_stored_rows, has_rows, misplaced_row
 from sinks.table_records import ensure_declared
 
-Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | None
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """Attributes of a family by HBase's names."""
+
+    values: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name} {value}" for name, value in self.values)
+
+
+Value = int | str | bytes | tuple[bytes, ...] | FamilySpec | TableSpec | Attributes | None
 """One side of a difference: an option, a row key, split points, or a whole family or table; None if absent."""
+
+
+_UNSET = "unset"
 
 
 class Aspect(StrEnum):
@@ -23,6 +37,7 @@ class Aspect(StrEnum):
     TTL = "ttl"
     COMPRESSION = "compression"
     BLOOM = "bloom"
+    ATTRIBUTES = "attributes"
     UNDECLARED = "undeclared"
     SPLITS = "splits"
     DISTRIBUTE = "distribute"
@@ -77,6 +92,8 @@ class Difference:
                 return declared < found
             case Aspect.TTL, int(declared), found:
                 return found is None or (isinstance(found, int) and declared < found)
+            case Aspect.ATTRIBUTES, Attributes(declared), Attributes(found):
+                return any(map(_deletes_cells, declared, found))
             case _:
                 return False
 
@@ -151,6 +168,8 @@ def differences_in(store: Store[Any], declared: TableSpec) -> list[Difference]:
     updates = RowFormat.recorded(store, declared.name).updates
     if found is not None and declared.updates != updates:
         result.append(Difference(declared.name, Aspect.UPDATES, None, declared.updates or None, updates or None))
+    if found is not None:
+        result += _of_attributes(store, declared)
     is_salted = found is not None and declared.buckets is not None and found.buckets == declared.buckets
     if is_salted and declared.updates == updates and declared.buckets is not None:
         row = misplaced_row(store, declared.name, declared.buckets)
@@ -200,10 +219,55 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
                 store.change_family(declared.name, wanted)
             except SchemaError as error:
                 refused.append(error)
+    try:
+        _set_attributes(store, declared, allow_data_loss=allow_data_loss)
+    except SchemaError as error:
+        refused.append(error)
     left = [one for one in differences_in(store, declared) if one.is_drift]
     remaining = {(one.aspect, one.family) for one in left}
     done = [one for one in before if (one.aspect, one.family) not in remaining]
     return SchemaChanges(tuple(done), tuple(left), tuple(refused))
+
+
+def _of_attributes(store: Store[Any], declared: TableSpec) -> Iterator[Difference]:
+    """The attributes of families that differ; none in a store that does not say them."""
+    found = store.family_attributes(declared.name) if declared.attributes else None
+    for family in () if found is None else declared.families:
+        if found is None or family.name not in found:
+            continue  # it is missing as a whole
+        current = found[family.name]
+        differing = [
+            (name, value)
+            for name, value in declared.attributes_of(family.name).items()
+            if current.get(name, "").upper() != value.upper()
+        ]
+        if differing:
+            before = tuple((name, current.get(name, _UNSET)) for name, _ in differing)
+            wanted = Attributes(tuple(differing))
+            yield Difference(declared.name, Aspect.ATTRIBUTES, family.name, wanted, Attributes(before))
+
+
+def _set_attributes(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> None:
+    """Set those attributes that differ; those that delete cells only with the consent."""
+    for one in list(_of_attributes(store, declared)):
+        assert isinstance(one.declared, Attributes) and isinstance(one.found, Attributes)  # noqa: S101, PT018 - by origin
+        pairs = zip(one.declared.values, one.found.values, strict=True)
+        wanted = dict(new for new, old in pairs if allow_data_loss or not _deletes_cells(new, old))
+        if wanted and one.family is not None:
+            store.set_family_attributes(declared.name, one.family, wanted)
+
+
+def _deletes_cells(declared: tuple[str, str], found: tuple[str, str]) -> bool:
+    """Whether a value of an attribute lets a compaction delete cells that the former one has kept."""
+    name, value = declared
+    match name:
+        case "KEEP_DELETED_CELLS":
+            order = ("FALSE", "TTL", "TRUE")
+            known = [each.upper() for each in (value, found[1])]
+            return all(each in order for each in known) and order.index(known[0]) < order.index(known[1])
+        case "MIN_VERSIONS":
+            return value.isdecimal() and found[1].isdecimal() and int(value) < int(found[1])
+    return False
 
 
 def _adopt(store: Store[Any], declared: TableSpec, recorded: int | None) -> None:

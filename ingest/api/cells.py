@@ -171,6 +171,7 @@ class TableSpec:
             are stored as they are.
         updates: how its deferred updates are merged, as canonical text; "" if it stores values.
         feed: its feed; None without one. Stores ignore it: the feed is a table of its own.
+        attributes: of its families besides the options of `FamilySpec`: family, name and value. A store may have none.
     """
 
     name: str
@@ -179,6 +180,11 @@ class TableSpec:
     buckets: int | None = None
     updates: str = ""
     feed: FeedSpec | None = None
+    attributes: tuple[tuple[bytes, str, str], ...] = ()
+
+    def attributes_of(self, family: bytes) -> dict[str, str]:
+        """The attributes of a family: name -> value."""
+        return {name: value for of, name, value in self.attributes if of == family}
 
 
 @dataclass(frozen=True, slots=True)

@@ -376,6 +376,11 @@ class StoreSettings(Model):
         """Why no files can be loaded with these options, and what to do; None if they can."""
         return "loads no files", "leave `bulk_load` out"
 
+    @property
+    def without_attributes(self) -> tuple[str, str] | None:
+        """Why attributes of families have no effect in it, and what to do; None if they have."""
+        return "has none", "they are HBase's"
+
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Why no row can be written with a durability, and what to do; None if it can."""
         if durability in {Durability.SKIP, Durability.SYNC}:

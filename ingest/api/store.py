@@ -9,9 +9,11 @@ from typing import Generic, TypeVar
 from ingest.api.cells import Delete, Durability, FamilySpec, Mutation, Put, Row, StoredRegion, TableSpec
 from ingest.api.component import ComponentBase
 from ingest.api.errors import IngestError, LifecycleError
+from ingest.api.notation import shown
 from ingest.api.scans import ALL_TIMES, Scan, ScanCounts, TimeRange
 from ingest.api.settings import StoreSettings
 from ingest.api.sink import BusyWait
+from ingest.api.store_errors import SchemaError
 
 S = TypeVar("S", bound=StoreSettings)
 
@@ -220,6 +222,27 @@ class Store(ComponentBase[S]):
         Raises:
             SchemaError: there is no such table or family, or this store cannot change a live table.
         """
+
+    def family_attributes(self, table: str) -> Mapping[bytes, Mapping[str, str]] | None:  # noqa: ARG002 - see below
+        """
+        The attributes of a table's families besides the options of `FamilySpec`: family -> name -> value.
+
+        None for a store that has none, or does not say them. One that a family lacks has its default.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return None
+
+    def set_family_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        """
+        Set attributes of a family of a live table; its options and other attributes stay as they are.
+
+        Raises:
+            SchemaError: there is no such table or family, the store refuses a value, or it has no attributes.
+        """
+        names = ", ".join(attributes)
+        raise SchemaError(f'this store has no attributes of families, such as {names} of {shown(family)} in "{table}"')
 
     @abstractmethod
     def describe_table(self, name: str) -> TableSpec | None:

@@ -17,7 +17,7 @@ from ingest.plan.starting import START_TIMEOUT_S, when_started
 from ingest.plan.tables import AppliedChanges, PlannedChange, apply_tables, plan_tables
 from ingest.reference.readable import readable
 from sinks.rowkeys.distribution import Distribution
-from sinks.schema_diff import Aspect, Remedy, Value
+from sinks.schema_diff import Aspect, Attributes, Remedy, Value
 
 DIFFERS = 4  # the exit code of a conflict, here between the file and its stores
 
@@ -105,9 +105,9 @@ def apply(
     """
     Change the tables in the stores to what "tables" declares, and show the changes as read back.
 
-    Creates missing tables and families; changes versions, ttl, compression and bloom; never removes a table or family.
-    While HBase's master is starting, waits up to a minute. Exit code 4 if a difference remains: with the commands of
-    the HBase shell if the Thrift server cannot make the change, else with the reason.
+    Creates missing tables and families; changes versions, ttl, compression, bloom and the listed attributes; never
+    removes a table or family. While HBase's master is starting, waits up to a minute. Exit code 4 if a difference
+    remains: with the commands of the HBase shell if the Thrift server cannot make the change, else with the reason.
 
     Example: attr2hbase table apply
     Example: attr2hbase table apply --adopt mytable
@@ -236,6 +236,8 @@ def _value(value: Value | bytes) -> Any:
             return to_notation(value)
         case tuple():
             return [to_notation(split) for split in value]
+        case Attributes():
+            return dict(value.values)
         case FamilySpec():
             options = {"versions": value.versions, "ttl_s": value.ttl_s}
             return (

@@ -42,6 +42,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
     for name, table in partial_config.tables.items():
         _check_store(table.options.store, f"table {name}", table.location, partial_config, binding)
         _check_buckets(table, binding)
+        _check_attributes(table, partial_config, binding)
     check_features(partial_config, binding)
     check_columns(partial_config, binding)
     check_dump(partial_config, binding)
@@ -73,6 +74,17 @@ def _check_buckets(table: PartialTable, binding: Binding) -> None:
     if distribute is not None and (warning := buckets_warning(distribute.hash)) is not None:
         place = locations(table.node).get(("distribute", "hash"), table.location)
         binding.warning(Kind.DOUBTFUL, place, warning)
+
+
+def _check_attributes(table: PartialTable, partial_config: PartialConfig, binding: Binding) -> None:
+    """Attributes of families are HBase's: in another store they have no effect, which a user may not expect."""
+    store = partial_config.stores.get(table.options.store or partial_config.only_store() or "")
+    named = [family for family, options in table.options.families.items() if options.attributes]
+    if store is None or not named or (reason := store.settings.without_attributes) is None:
+        return
+    place = locations(table.node).get(("families", named[0], "attributes"), table.location)
+    why, remedy = reason
+    binding.warning(Kind.UNUSED, place, f"attributes of families have no effect: the store {why}", remedy)
 
 
 def _check_store(

@@ -13,6 +13,7 @@ from ingest.api.declared_table import refuse_without_family
 from ingest.api.notation import Notation, from_notation, name_to_bytes, shown
 from ingest.api.table_feature import TableFeature
 from ingest.formats.cell_types import CellType
+from ingest.suggest import did_you_mean
 
 
 def _notation(value: object) -> object:
@@ -43,6 +44,88 @@ class Compression(StrEnum):
     ZSTD = "zstd"
 
 
+_BOOLEAN, _NUMBER = ("true", "false"), ("a whole number",)
+_CODECS = ("NONE", "GZ", "SNAPPY", "LZ4", "ZSTD", "LZO", "BZIP2")
+FAMILY_ATTRIBUTES = {
+    "BLOCKCACHE": _BOOLEAN,
+    "BLOCKSIZE": _NUMBER,
+    "CACHE_BLOOMS_ON_WRITE": _BOOLEAN,
+    "CACHE_DATA_ON_WRITE": _BOOLEAN,
+    "CACHE_INDEX_ON_WRITE": _BOOLEAN,
+    "COMPRESSION_COMPACT": _CODECS,
+    "COMPRESSION_COMPACT_MAJOR": _CODECS,
+    "COMPRESSION_COMPACT_MINOR": _CODECS,
+    "COMPRESS_TAGS": _BOOLEAN,
+    "DATA_BLOCK_ENCODING": ("NONE", "PREFIX", "DIFF", "FAST_DIFF", "ROW_INDEX_V1"),
+    "DFS_REPLICATION": _NUMBER,
+    "EVICT_BLOCKS_ON_CLOSE": _BOOLEAN,
+    "IN_MEMORY": _BOOLEAN,
+    "IN_MEMORY_COMPACTION": ("NONE", "BASIC", "EAGER", "ADAPTIVE"),
+    "IS_MOB": _BOOLEAN,
+    "KEEP_DELETED_CELLS": ("FALSE", "TRUE", "TTL"),
+    "MIN_VERSIONS": _NUMBER,
+    "MOB_COMPACT_PARTITION_POLICY": ("DAILY", "WEEKLY", "MONTHLY"),
+    "MOB_THRESHOLD": _NUMBER,
+    "NEW_VERSION_BEHAVIOR": _BOOLEAN,
+    "PREFETCH_BLOCKS_ON_OPEN": _BOOLEAN,
+    "REPLICATION_SCOPE": ("0", "1"),
+    "STORAGE_POLICY": ("HOT", "WARM", "COLD", "ALL_SSD", "ONE_SSD", "LAZY_PERSIST"),
+}
+"""
+The attributes of `ColumnFamilyDescriptorBuilder` that have no option of ours -> their values.
+
+HBase keeps wrong names without effect. It accepts wrong values too, and then no region server can open the regions.
+"""
+_OURS = {"VERSIONS": "versions", "TTL": "ttl", "COMPRESSION": "compression", "BLOOMFILTER": "bloom"}
+
+
+def _checked(attributes: object) -> object:
+    """The attributes as HBase keeps them: text."""
+    if not isinstance(attributes, dict):
+        return attributes
+    return {name: _text_of(name, value) for name, value in attributes.items()}
+
+
+def _text_of(name: str, value: object) -> str:
+    if name in _OURS:
+        raise PydanticCustomError(
+            "conflict", "write the option `{ours}` in place of {name}", {"ours": _OURS[name], "name": name}
+        )
+    allowed = FAMILY_ATTRIBUTES.get(name)
+    if allowed is None:
+        hint = did_you_mean(name, FAMILY_ATTRIBUTES) or f"there are {', '.join(FAMILY_ATTRIBUTES)}"
+        raise PydanticCustomError("not_one_of", '"{name}" is no attribute of a family', {"name": name, "hint": hint})
+    text = str(value).lower() if isinstance(value, bool) else str(value)
+    text = text if allowed is _BOOLEAN else text.upper()
+    if text not in allowed and not (allowed is _NUMBER and text.isascii() and text.isdecimal()):
+        raise PydanticCustomError(
+            "not_one_of",
+            '{name} cannot be "{value}"',
+            {
+                "name": name,
+                "value": str(value),
+                "hint": f"one of {', '.join(allowed)}" if allowed is not _NUMBER else "write a whole number",
+            },
+        )
+    return text
+
+
+FamilyAttributes = Annotated[
+    dict[str, str],
+    BeforeValidator(_checked),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                name: {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "boolean"}]}
+                for name in FAMILY_ATTRIBUTES
+            },
+            "additionalProperties": False,
+        }
+    ),
+]
+
+
 class TableFamilyOptions(Model):
     """A column family."""
 
@@ -52,6 +135,12 @@ class TableFamilyOptions(Model):
         "Compression of its files: none, gz, snappy, lz4 or zstd.", default="none", strict=False
     )
     bloom: Literal["none", "row", "rowcol"] = option("Type of its Bloom filter.", default="row")
+    attributes: FamilyAttributes = option(
+        "Further attributes by HBase's names, in a store with HBase's native RPC. `attr2hbase table apply` sets those "
+        "that are listed, and leaves the others as they are.",
+        default={},
+        example={"DATA_BLOCK_ENCODING": "FAST_DIFF", "REPLICATION_SCOPE": 1},
+    )
 
 
 class DistributeOptions(Model):
@@ -172,7 +261,12 @@ class TableOptions(Model):
         )
         buckets = None if self.distribute is None else self.distribute.hash
         splits = tuple(sorted(from_notation(split) for split in self.splits))
-        return TableSpec(name, families, splits or splits_of(buckets), buckets)
+        attributes = tuple(
+            (family.encode(), name, value)
+            for family, options in self.families.items()
+            for name, value in options.attributes.items()
+        )
+        return TableSpec(name, families, splits or splits_of(buckets), buckets, attributes=attributes)
 
 
 @cache

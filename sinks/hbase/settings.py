@@ -335,6 +335,16 @@ class HBaseSettings(StoreSettings):
             )
         return None
 
+    @property
+    def without_attributes(self) -> tuple[str, str] | None:
+        """A Thrift server does not say them all."""
+        if self.is_native:
+            return None
+        return (
+            "is reached through a Thrift server, which does not say them",
+            "give the store `site`, `bootstrap_servers` or `zookeeper` in place of `host` and `port`",
+        )
+
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Thrift only says whether the write-ahead log is used; HBase's native RPC has all durabilities."""
         if self.is_native:

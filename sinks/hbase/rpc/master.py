@@ -7,7 +7,8 @@ master recognizes it, and returns the number of the procedure that runs already.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import NamedTuple, TypeVar
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
@@ -18,6 +19,7 @@ from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
 from sinks.hbase.rpc.schema import (
     FileFormats,
+    attributes_in,
     families_of,
     family_of,
     family_schema,
@@ -26,6 +28,7 @@ from sinks.hbase.rpc.schema import (
     replicated_in,
     table_name,
     table_schema,
+    with_attributes,
 )
 from sinks.hbase.rpc.wire import Message, WireError, data, number
 
@@ -127,16 +130,40 @@ class Master:
         Raises:
             SchemaError: there is no such table or family.
         """
+        self._change_schema(table, family.name, partial(family_schema, family))
+
+    def attributes(self, table: str) -> dict[bytes, dict[str, str]]:
+        """
+        As `schema.attributes_in`.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        for found in self._described(table, attributes_in):
+            return found
+        raise NotFoundError(f'there is no table "{table}"')
+
+    def set_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        """
+        Set attributes of a family of a live table; its options and other attributes stay as they are.
+
+        Raises:
+            SchemaError: there is no such table or family, or HBase refuses a value.
+        """
+        self._change_schema(table, family, lambda before: with_attributes(before, attributes))
+
+    def _change_schema(self, table: str, family: bytes, change: Callable[[Message], bytes]) -> None:
+        """Replace the ColumnFamilySchema of a family."""
 
         def changed(schema: Message) -> bytes | None:
-            before = family_of(schema, family.name)
-            return None if before is None else family_schema(family, before)
+            before = family_of(schema, family)
+            return None if before is None else change(before)
 
         found = self._described(table, changed)
         if not found:
             raise SchemaError(f'there is no table "{table}"')
         if found[0] is None:
-            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family)} in table "{table}"')
         # ModifyColumnRequest: table_name 1, column_families 2, nonce 4
         self._change(table, "ModifyColumn", data(1, table_name(table)) + data(2, found[0]))
 

@@ -5,6 +5,8 @@ Source: TableName, TableSchema, ColumnFamilySchema and BytesBytesPair of HBase.p
 are those of `ColumnFamilyDescriptorBuilder`. All attributes are text, and one that is absent has its default.
 """
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from ingest.api import FamilySpec, TableSpec
@@ -18,6 +20,26 @@ _MAX_DIGITS = 10
 _VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
 _SCOPE = b"REPLICATION_SCOPE"
 _BLOCK_BYTES, _ENCRYPTION = b"BLOCKSIZE", b"ENCRYPTION"
+_DEFAULTS = {
+    "BLOCKCACHE": "true",
+    "BLOCKSIZE": "65536",
+    "CACHE_BLOOMS_ON_WRITE": "false",
+    "CACHE_DATA_ON_WRITE": "false",
+    "CACHE_INDEX_ON_WRITE": "false",
+    "COMPRESS_TAGS": "true",
+    "DATA_BLOCK_ENCODING": "NONE",
+    "DFS_REPLICATION": "0",
+    "EVICT_BLOCKS_ON_CLOSE": "false",
+    "IN_MEMORY": "false",
+    "INDEX_BLOCK_ENCODING": "NONE",
+    "IS_MOB": "false",
+    "KEEP_DELETED_CELLS": "FALSE",
+    "MIN_VERSIONS": "0",
+    "NEW_VERSION_BEHAVIOR": "false",
+    "PREFETCH_BLOCKS_ON_OPEN": "false",
+    "REPLICATION_SCOPE": "0",
+}
+"""Of attributes that a family does not have, as in `ColumnFamilyDescriptorBuilder`."""
 _CODECS = {b"NONE": Codec.NONE, b"SNAPPY": Codec.SNAPPY, b"LZ4": Codec.LZ4}
 """
 Compression of a family -> that of files that are loaded into it; `gz` for the others, as every HBase has it.
@@ -40,25 +62,42 @@ def name_of(table: Message) -> str:
 
 def table_schema(spec: TableSpec) -> bytes:
     """A TableSchema."""
-    return data(1, table_name(spec.name)) + b"".join(data(3, family_schema(family)) for family in spec.families)
+    families = (family_schema(family, others=spec.attributes_of(family.name)) for family in spec.families)
+    return data(1, table_name(spec.name)) + b"".join(data(3, family) for family in families)
 
 
-def family_schema(family: FamilySpec, before: Message | None = None) -> bytes:
+def family_schema(
+    family: FamilySpec, before: Message | None = None, others: Mapping[str, str] = MappingProxyType({})
+) -> bytes:
     """
     A ColumnFamilySchema.
 
     Args:
         family: its options.
         before: the present one, whose other attributes and configuration stay; None for a new family.
+        others: attributes besides the options.
     """
-    attributes = _attributes(before) if before is not None else {}
-    attributes |= {
+    attributes = {
         _VERSIONS: b"%d" % family.versions,
         _TTL: b"%d" % (_FOREVER_S if family.ttl_s is None else family.ttl_s),
         _COMPRESSION: family.compression.upper().encode(),
         _BLOOM: family.bloom.upper().encode(),
     }
-    parts = [data(1, family.name)]
+    return _schema(family.name, before, attributes | _encoded(others))
+
+
+def with_attributes(before: Message, attributes: Mapping[str, str]) -> bytes:
+    """The same ColumnFamilySchema with other values of some attributes."""
+    return _schema(before.data(1), before, _encoded(attributes))
+
+
+def _encoded(attributes: Mapping[str, str]) -> dict[bytes, bytes]:
+    return {name.encode(): value.encode() for name, value in attributes.items()}
+
+
+def _schema(name: bytes, before: Message | None, changed: Mapping[bytes, bytes]) -> bytes:
+    attributes = {**(_attributes(before) if before is not None else {}), **changed}
+    parts = [data(1, name)]
     parts += [data(2, data(1, name) + data(2, value)) for name, value in attributes.items()]
     if before is not None:
         parts += [data(3, pair) for pair in before.all_data(3)]
@@ -68,6 +107,20 @@ def family_schema(family: FamilySpec, before: Message | None = None) -> bytes:
 def families_of(table: Message) -> tuple[FamilySpec, ...]:
     """The families of a TableSchema, by name."""
     return tuple(sorted((_family(each) for each in table.messages(3)), key=lambda family: family.name))
+
+
+def attributes_in(table: Message) -> dict[bytes, dict[str, str]]:
+    """Family -> name -> value of the attributes in a TableSchema besides the options, with HBase's defaults."""
+    options = {_VERSIONS, _TTL, _COMPRESSION, _BLOOM}
+    return {
+        each.data(1): _DEFAULTS
+        | {
+            name.decode("ascii", "replace"): value.decode("utf-8", "replace")
+            for name, value in _attributes(each).items()
+            if name not in options
+        }
+        for each in table.messages(3)
+    }
 
 
 def replicated_in(table: Message) -> tuple[bytes, ...]:

@@ -196,6 +196,14 @@ class RpcStore(HBaseStore, BulkLoading):
         """Alter a family of a live table."""
         self._master.change_family(table, family)
 
+    def family_attributes(self, table: str) -> Mapping[bytes, Mapping[str, str]]:
+        """The attributes of a table's families."""
+        return self._master.attributes(table)
+
+    def set_family_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        """Set attributes of a family of a live table."""
+        self._master.set_attributes(table, family, attributes)
+
     def values(self, table: str, row: bytes, column: bytes) -> Mapping[bytes, bytes]:
         """The value of a cell, or those of a family."""
         try:

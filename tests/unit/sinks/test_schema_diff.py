@@ -1,10 +1,21 @@
 """Differences between tables and declarations, and their reconciliation."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from ingest.api import Capabilities, FamilySpec, Put, SchemaError, TableSpec
 from sinks.memory import MemoryStore
-from sinks.schema_diff import Aspect, Difference, Remedy, SchemaChanges, differences, differences_in, reconcile
+from sinks.schema_diff import (
+    Aspect,
+    Attributes,
+    Difference,
+    Remedy,
+    SchemaChanges,
+    differences,
+    differences_in,
+    reconcile,
+)
 
 DAY_S = 86_400
 PLAIN = FamilySpec(b"f")
@@ -152,3 +163,81 @@ def test_number_of_buckets_is_changed_only_while_the_table_is_empty():
     result = reconcile(store, TableSpec("t", (PLAIN,), buckets=8), allow_data_loss=True)
     assert [one.aspect for one in result.left] == [Aspect.DISTRIBUTE]
     assert [error.exit_code for error in result.refused] == [4]
+
+
+class WithAttributes(MemoryStore):
+    """As HBase: families have attributes, with defaults."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.set: dict[bytes, dict[str, str]] = {}
+
+    def family_attributes(self, table: str) -> dict[bytes, dict[str, str]]:
+        known = self.families(table) or ()
+        return {family: {"IN_MEMORY": "false", "MIN_VERSIONS": "2"} | self.set.get(family, {}) for family in known}
+
+    def set_family_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        if "x" in attributes.values():
+            raise SchemaError("no such value")
+        self.set.setdefault(family, {}).update(attributes)
+
+
+def with_attributes(*attributes: tuple[str, str]) -> TableSpec:
+    return TableSpec("t", (PLAIN,), attributes=tuple((b"f", *each) for each in attributes))
+
+
+def test_attributes_that_differ_are_set():
+    store = WithAttributes()
+    store.open()
+    store.ensure_table(TableSpec("t", (PLAIN,)))
+    declared = with_attributes(("IN_MEMORY", "FALSE"), ("REPLICATION_SCOPE", "1"), ("STORAGE_POLICY", "HOT"))
+    (found,) = differences_in(store, declared)
+    assert (str(found.declared), str(found.found)) == (
+        "REPLICATION_SCOPE 1, STORAGE_POLICY HOT",
+        "REPLICATION_SCOPE unset, STORAGE_POLICY unset",
+    )
+    assert (found.aspect, found.family, found.remedy(store)) == (Aspect.ATTRIBUTES, b"f", Remedy.CHANGE)
+    assert reconcile(store, declared, allow_data_loss=False) == SchemaChanges((found,), (), ())
+    assert store.set == {b"f": {"REPLICATION_SCOPE": "1", "STORAGE_POLICY": "HOT"}}
+
+
+def test_attributes_of_a_new_table_and_refused_values():
+    store = WithAttributes()
+    store.open()
+    changes = reconcile(store, with_attributes(("IN_MEMORY", "x")), allow_data_loss=False)
+    assert [one.aspect for one in changes.left] == [Aspect.ATTRIBUTES]
+    assert [error.message for error in changes.refused] == ["no such value"]
+    assert reconcile(store, with_attributes(("IN_MEMORY", "true")), allow_data_loss=False).left == ()
+
+
+def test_attribute_that_deletes_cells_needs_the_consent():
+    store = WithAttributes()
+    store.open()
+    store.ensure_table(TableSpec("t", (PLAIN,)))
+    declared = with_attributes(("MIN_VERSIONS", "1"), ("IN_MEMORY", "true"))
+    changes = reconcile(store, declared, allow_data_loss=False)
+    assert [(str(one.declared), one.remedy(store)) for one in changes.left] == [("MIN_VERSIONS 1", Remedy.DATA_LOSS)]
+    assert store.set == {b"f": {"IN_MEMORY": "true"}}
+    assert reconcile(store, declared, allow_data_loss=True).left == ()
+
+
+@pytest.mark.parametrize(
+    ("declared", "found", "loses"),
+    [
+        (("KEEP_DELETED_CELLS", "FALSE"), ("KEEP_DELETED_CELLS", "TRUE"), True),
+        (("KEEP_DELETED_CELLS", "false"), ("KEEP_DELETED_CELLS", "TTL"), True),
+        (("KEEP_DELETED_CELLS", "TRUE"), ("KEEP_DELETED_CELLS", "FALSE"), False),
+        (("MIN_VERSIONS", "0"), ("MIN_VERSIONS", "1"), True),
+        (("MIN_VERSIONS", "1"), ("MIN_VERSIONS", "unset"), False),
+        (("BLOCKSIZE", "1"), ("BLOCKSIZE", "65536"), False),
+    ],
+)
+def test_attributes_whose_change_deletes_cells(declared: tuple[str, str], found: tuple[str, str], loses: bool):
+    assert Difference("t", Aspect.ATTRIBUTES, b"f", Attributes((declared,)), Attributes((found,))).loses_data is loses
+
+
+def test_store_without_attributes_has_no_such_difference(store: MemoryStore):
+    store.ensure_table(TableSpec("t", (PLAIN,)))
+    assert differences_in(store, with_attributes(("IN_MEMORY", "true"))) == []
+    with pytest.raises(SchemaError, match='has no attributes of families, such as IN_MEMORY of "f" in "t"'):
+        store.set_family_attributes("t", b"f", {"IN_MEMORY": "true"})

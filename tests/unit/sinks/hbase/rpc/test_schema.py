@@ -7,6 +7,7 @@ from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.schema import (
     FileFormats,
+    attributes_in,
     families_of,
     family_of,
     family_schema,
@@ -14,6 +15,7 @@ from sinks.hbase.rpc.schema import (
     name_of,
     table_name,
     table_schema,
+    with_attributes,
 )
 from sinks.hbase.rpc.wire import Message, data
 
@@ -89,3 +91,21 @@ def test_family_that_is_encrypted_has_no_file_and_one_that_is_replicated_is_know
         _family(b"a", ENCRYPTION=b"AES") + _family(b"b", REPLICATION_SCOPE=b"1") + _family(b"c", REPLICATION_SCOPE=b"0")
     )
     assert file_formats(table) == FileFormats({b"b": FileFormat(), b"c": FileFormat()}, (b"b",))
+
+
+def test_attributes_are_added_and_the_others_stay():
+    before = Message(family_schema(FamilySpec(b"f", versions=5), others={"IN_MEMORY": "true"}))
+    after = Message(with_attributes(before, {"DATA_BLOCK_ENCODING": "FAST_DIFF"}))
+    table = Message(data(3, with_attributes(after, {})))
+    assert families_of(table) == (FamilySpec(b"f", versions=5),)
+    found = attributes_in(table)[b"f"]
+    assert (found["DATA_BLOCK_ENCODING"], found["IN_MEMORY"], found["BLOCKSIZE"]) == ("FAST_DIFF", "true", "65536")
+    assert "VERSIONS" not in found
+
+
+def test_new_table_has_its_attributes():
+    spec = TableSpec("t", (FamilySpec(b"f"), FamilySpec(b"g")), attributes=((b"g", "REPLICATION_SCOPE", "1"),))
+    assert {name: each["REPLICATION_SCOPE"] for name, each in attributes_in(Message(table_schema(spec))).items()} == {
+        b"f": "0",
+        b"g": "1",
+    }
