@@ -19,6 +19,7 @@ from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, 
 from ingest.api.driver_feature import DriverFeature, DriverTables
 from ingest.api.settings import Model
 from ingest.api.sink import Committer
+from ingest.api.store import Store
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 
 OptionsT = TypeVar("OptionsT", bound=Model)
@@ -141,6 +142,18 @@ class TableFeature(ABC, Generic[OptionsT]):
     def is_in(self, spec: TableSpec) -> bool:  # noqa: ARG002 - for features of a store
         """Whether a definition has the feature, as `declared` adds it."""
         return False
+
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+        """
+        Check that a store can have the table with the feature, as far as it can be told without writing.
+
+        Args:
+            store: of the table, open for reading.
+            table: as declared, with the feature.
+
+        Raises:
+            IngestError: it cannot; or the store is unavailable.
+        """
 
     def on_driver(self, tables: DriverTables) -> DriverFeature:  # noqa: ARG002 - for features with such a half
         """The half on the driver, for the tables of one pipeline."""

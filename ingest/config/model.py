@@ -107,6 +107,11 @@ class Table:
             spec = feature.declared(spec, self)
         return spec
 
+    @property
+    def adds_to_rows(self) -> bool:
+        """Whether events add to a row of the table, so that none may be counted twice."""
+        return any(feature.adds_to_rows for feature in self.features)
+
     def internal_tables(self) -> Iterator[TableSpec]:
         """The tables that its store has beside it, and that no file may declare."""
         return (spec for feature in self.features for spec in feature.internal_tables(self.spec()))
@@ -235,13 +240,12 @@ class Configuration:
             raise no_pipeline(name, self.pipelines)
         return self.pipelines[name]
 
-    def written_by(self, pipeline: Pipeline, feature: type[TableFeature[Any]]) -> list[Table]:
-        """The tables with a feature that a pipeline writes, by name."""
+    def written_by(self, pipeline: Pipeline, feature: type[TableFeature[Any]] | None = None) -> list[Table]:
+        """The declared tables that a pipeline names, by name; with a feature only those that have it."""
         targets = pipeline.targets
         tables = (self.tables[name] for name in sorted(self.tables))
-        return [
-            table for table in tables if feature.options_of(table) is not None and (table.store, table.name) in targets
-        ]
+        named = [table for table in tables if (table.store, table.name) in targets]
+        return named if feature is None else [table for table in named if feature.options_of(table) is not None]
 
     def column_types(self, table: str, store: str | None = None) -> ColumnTypes:
         """

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
 from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
-from ingest.api.bulk_load import BulkLoading
 from ingest.api.notation import name_from_bytes
 from ingest.catalog import table_features
 from ingest.config.model import declared_in
@@ -24,9 +23,6 @@ from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.stores import reading_store_if_exists
 from ingest.registry.client import RegistryClient
 from ingest.sources.kafka import KafkaSourceSettings, topics_of
-from sinks.blobs.declared import blobs_in
-from sinks.blobs.feature import Blobs
-from sinks.bulk_load.feature import BulkLoad
 from sinks.owning.owner import refuse_other_owner
 
 if TYPE_CHECKING:
@@ -164,12 +160,9 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
                 store.get(spec.name, ANY_KEY)
         _check_durabilities(configuration, name, store)
         for table in tables:
-            loads = BulkLoad.options_of(table) if table.store == name else None
-            rule = None if loads is None else loads.rule()
-            if rule is not None and isinstance(store, BulkLoading):
-                store.check_loading(table.name, replicated=rule.replicated)
-            if table.store == name and Blobs.options_of(table) is not None:
-                blobs_in(store, table).check()
+            if table.store == name:
+                for feature in table.features:
+                    feature.check_store(store, table)
         return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
 
 

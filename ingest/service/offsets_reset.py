@@ -34,7 +34,6 @@ from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
-from sinks.updates.feature import Updates
 
 Offsets = Mapping[TopicPartition, int]
 _COPIED = ("identity.json", "configuration")
@@ -166,7 +165,7 @@ def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoi
 def _refuse_recount(
     configuration: Configuration, pipeline: Pipeline, before: Offsets, after: Offsets, uncommitted: int | None
 ) -> None:
-    tables = [table.name for table in configuration.written_by(pipeline, Updates)]
+    tables = [table.name for table in configuration.written_by(pipeline) if table.adds_to_rows]
     places = [f"the deferred updates of {', '.join(tables)}"] if tables else []
     has_archive = any(isinstance(sink.settings, ArchiveSettings) for sink in pipeline.sinks)
     places += ["the archive"] if has_archive else []

@@ -38,6 +38,12 @@ class Blobs(TableFeature[BlobsOptions]):
         tables = {} if blobs is None else blobs.tables(table.name)
         return {name: {"families": {family: {}}} for name, family in tables.items()}
 
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+        """Compare the options and the owner of the blob store with those that are recorded."""
+        from sinks.blobs.declared import blobs_in
+
+        blobs_in(store, table).check()
+
     def planned(self, table: DeclaredTable, locator: Locator) -> "LargeValues | None":  # noqa: ARG002
         """Which values are moved; None if no value is, as without `threshold`."""
         from sinks.blobs.large_values import LargeValues

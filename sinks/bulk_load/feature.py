@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from ingest.api import Store
+from ingest.api.bulk_load import BulkLoading
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
 from ingest.api.table_feature import TableFeature
 from sinks.bulk_load.checks import check_bulk_load
@@ -34,7 +36,13 @@ class BulkLoad(TableFeature[Any]):
         """Report a bulk load that the store of the table cannot do."""
         check_bulk_load(options, table)
 
-    def planned(self, table: DeclaredTable, locator: Locator) -> "LoadRule | None":  # noqa: ARG002
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+        """Check that files can be staged and loaded."""
+        rule = self.planned(table)
+        if rule is not None and isinstance(store, BulkLoading):
+            store.check_loading(table.name, replicated=rule.replicated)
+
+    def planned(self, table: DeclaredTable, locator: Locator | None = None) -> "LoadRule | None":  # noqa: ARG002
         """When rows are loaded as files."""
         options = self.options_of(table)
         rule: LoadRule | None = None if options is None else options.rule()

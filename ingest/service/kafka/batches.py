@@ -9,7 +9,6 @@ from ingest.service.kafka.topics import TopicIds
 from ingest.service.state_folders import batch_log_folder
 from ingest.spark.streaming.batch_log import BatchLog, LoggedBatch
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.updates.feature import Updates
 
 
 class BatchRecorder:
@@ -59,5 +58,5 @@ def batch_recorder(
         return lambda _batch_id, _batch_time_ms: None
     log = BatchLog(batch_log_folder(configuration, pipeline.name), int(pipeline.replay.keep * 1000))
     opened.callback(log.close)
-    updated = tuple(table.name for table in configuration.written_by(pipeline, Updates))
+    updated = tuple(table.name for table in configuration.written_by(pipeline) if table.adds_to_rows)
     return BatchRecorder(log, checkpoint, TopicIds(checkpoint.folder), updated)

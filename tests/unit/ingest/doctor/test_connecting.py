@@ -5,6 +5,9 @@ import pytest
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.doctor.connecting import checks
+from ingest.plan.stores import owned_store
+from sinks.blobs.declared import blobs_in
+from sinks.table_records import ensure_declared
 from tests.support.registry import Registry, serving_registry
 
 PIPELINE = """version: 1
@@ -37,3 +40,30 @@ def test_registry_is_asked(tmp_path, registry):
     registry.broken = 403, b""
     assert check().error.code == "registry_refused"
     assert check().location == f"{file}:2:11"
+
+
+TABLES = """version: 1
+stores: {{s: {{rocksdb: {{path: {folder}}}}}}}
+tables: {{t: {{families: {{f: {{}}}}, blobs: {{compression: {compression}}}}}}}
+pipelines:
+  p:
+    source: {{files: {{path: in}}}}
+    decorators: [value: {{attribute: 2hb_, value: '%{{offset}}'}}, value: {{attribute: '2hb_f:q', value: v}}]
+    sinks: [{{attr2hbase: {{table: t}}}}]
+"""
+
+
+def test_features_look_at_the_stores_of_their_tables(tmp_path):
+    file, catalog = tmp_path / "p.yaml", Catalog()
+
+    def declared(compression):
+        file.write_text(TABLES.format(folder=tmp_path / "data", compression=compression))
+        return load(file, env={}, lookup=catalog)
+
+    configuration = declared("none")
+    with owned_store(configuration.stores["s"], catalog) as store:
+        for table in configuration.tables.values():
+            ensure_declared(store, table.spec())
+        blobs_in(store, configuration.tables["t"]).prepare()
+    assert next(check.error for check in checks(configuration, catalog)) is None
+    assert next(check.error.code for check in checks(declared("zstd"), catalog) if check.error) == "blobs_differ"
