@@ -11,7 +11,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, opti
 from ingest.api.event_errors import BadAvroError, TooDeepError
 from ingest.api.schemas import Schemas, SchemaType, WriterSchema
 from ingest.decorating.registered import ParsedSchemas
-from ingest.formats.avro import AvroSchema
+from ingest.formats.avro import AvroSchema, ReaderSchema
 from ingest.formats.confluent import HEADER_BYTES, schema_id_of
 from ingest.formats.nested import Flattening, NestedSettings, OnNull, written
 from ingest.formats.number_types import number_writer
@@ -58,6 +58,13 @@ class AvroSettings(NestedSettings):
         example=[42],
         min_length=1,
     )
+    reader_schema_file: SmallFile | None = option(
+        "File with the schema as which values of the registry are read (.avsc): its fields, by name or alias, with its "
+        "defaults; fields that it does not have set nothing.",
+        default=None,
+        example="reader.avsc",
+    )
+    reader_schema_text: str | None = option("The schema itself, instead of a file.", default=None)
     on_null: OnNull = option(
         "A null sets nothing (`unset`), an `empty` value, or fails the event (`error`).", default="unset", strict=False
     )
@@ -65,6 +72,7 @@ class AvroSettings(NestedSettings):
     @model_validator(mode="after")
     def _valid_schema(self) -> Self:
         name = "schema_text" if self.schema_file is None else "schema_file"
+        self._check_reader()
         if self.uses_registry:
             if self.schema_ids is not None:
                 raise PydanticCustomError(
@@ -97,6 +105,23 @@ class AvroSettings(NestedSettings):
             ) from error
         return self
 
+    def _check_reader(self) -> None:
+        if self.reader_schema_file is not None and self.reader_schema_text is not None:
+            raise PydanticCustomError("conflict", "write `reader_schema_file` or `reader_schema_text`, not both")
+        name = "reader_schema_text" if self.reader_schema_file is None else "reader_schema_file"
+        try:
+            reader = _reader(self)
+        except ValueError as error:
+            raise PydanticCustomError(
+                "wrong_type", "{option} is not an Avro schema: {error}", {"option": name, "error": str(error)}
+            ) from error
+        if reader is not None and not self.uses_registry:
+            raise PydanticCustomError(
+                "conflict",
+                "`{option}` needs `header: confluent` without a schema, with the registry's schemas",
+                {"option": name},
+            )
+
     @property
     def uses_registry(self) -> bool:
         """Whether the registry has the schemas."""
@@ -122,7 +147,9 @@ class Avro(Decorator[AvroSettings]):
     With `header: confluent` and no schema, each value is read with the schema whose ID is before it, which the
     `registry` of the file has. So a topic may have values of any number of schemas and versions, and a new version
     needs no change of the pipeline. Keys are values too: `value: {attribute: k, value: '%{key}'}` makes an attribute of
-    the key, and `source: k` reads it.
+    the key, and `source: k` reads it. With `reader_schema_file` all versions give the same attributes: by Avro's rules
+    fields have the names, the defaults and the wider types of the reader's schema; a value that cannot be read so
+    fails. Each value is then read twice.
 
     Without a registry, use a decorator for each version, with a condition on the ID: `when:
     "%{substring(encode(body, 'hex'), 2, 8)} == '0000002a'"` holds for values with the ID 42. Avro container files,
@@ -166,6 +193,15 @@ class Avro(Decorator[AvroSettings]):
             after={"2hb_app:status": "200"},
         ),
         Example(
+            "a reader's schema, with an alias and a default",
+            settings="""{header: confluent, reader_schema_text: '{"type": "record", "name": "Access", "fields": [
+              {"name": "code", "aliases": ["status"], "type": "long"},
+              {"name": "user", "type": "string", "default": "-"}]}'}""",
+            schemas=(WriterSchema(7, SchemaType.AVRO, _STATUS.encode()),),
+            body=b"\0\0\0\0\x07\x90\x03",
+            after={"code": "200", "user": "-"},
+        ),
+        Example(
             "an ID that the registry does not have",
             settings="{header: confluent}",
             schemas=(WriterSchema(7, SchemaType.AVRO, _STATUS.encode()),),
@@ -204,7 +240,10 @@ class Avro(Decorator[AvroSettings]):
     def __init__(self, settings: AvroSettings) -> None:
         super().__init__(settings)
         self._source = settings.source
-        self._by_id = ParsedSchemas(SchemaType.AVRO, lambda schema: AvroSchema(schema.content, schema.references))
+        reader = _reader(settings)
+        self._by_id = ParsedSchemas(
+            SchemaType.AVRO, lambda schema: AvroSchema(schema.content, schema.references, reader)
+        )
         self._flattening = Flattening(settings, number_writer(settings.numbers, written), settings.on_null)
         self._split: Callable[[bytes], tuple[AvroSchema, bytes]]
         if settings.uses_registry:
@@ -257,6 +296,12 @@ def _id_of(value: bytes) -> int:
         return schema_id_of(value)
     except ValueError as error:
         raise BadAvroError(str(error)) from error
+
+
+def _reader(settings: AvroSettings) -> ReaderSchema | None:
+    file = settings.reader_schema_file
+    text = settings.reader_schema_text if file is None else file.content
+    return None if text is None else ReaderSchema(text)
 
 
 def _schema(settings: AvroSettings) -> AvroSchema:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 import fastavro
 from fastavro._read_py import schemaless_reader as read_in_python
-from fastavro.read import LOGICAL_READERS
+from fastavro.read import LOGICAL_READERS, SchemaResolutionError
 from fastavro.schema import SchemaParseException, fingerprint, parse_schema, to_parsing_canonical_form
 
 from ingest.api.notation import name_to_bytes
@@ -24,6 +24,7 @@ _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
 _OURS = "attr2hbase"  # a logical type: fastavro converts only values of logical types
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
 _END = 10**_MAX_DIGITS
+_MAX_REASON = 300  # characters of the library's message, which has both schemas
 _MAX_EMPTY_FIELDS = 16  # of what may be repeated: a record of one byte takes 200 bytes of memory, with these 480
 _INNER = frozenset({"type", "items", "values"})
 _INT32 = 2**31
@@ -83,12 +84,15 @@ class AvroSchema:
     Args:
         text: JSON.
         references: JSON of the schemas whose types it names, each after those that it names itself.
+        reader: as which values are returned; None for values as they were written.
 
     Raises:
         ValueError: it is not such a schema.
     """
 
-    def __init__(self, text: str | bytes, references: Sequence[str | bytes] = ()) -> None:
+    def __init__(
+        self, text: str | bytes, references: Sequence[str | bytes] = (), reader: "ReaderSchema | None" = None
+    ) -> None:
         try:
             schema: Any = _parsed(text, references)
             recursive = _TypeCheck(schema).recursive
@@ -102,9 +106,13 @@ class AvroSchema:
             raise ValueError("it is not a record")
         marks = {key: value for key, value in branches[0].items() if key.startswith("__")}
         self._ints = () if recursive or isinstance(schema, list) else tuple(_read_as_longs(schema["fields"]))
+        self._reader = reader
+        self._written: Any = None if reader is None else _converting(_parsed(text, references))
         self._schema: Any = _checking(schema) | marks
         # fastavro's C code crashes the process on deep recursion, which a recursive schema allows
         self._read = read_in_python if recursive else fastavro.schemaless_reader
+        is_recursive = recursive or (reader is not None and reader.is_recursive)
+        self._read_as = read_in_python if is_recursive else fastavro.schemaless_reader
 
     def read(self, value: bytes) -> dict[str, object]:
         """
@@ -128,7 +136,46 @@ class AvroSchema:
             number = fields[name]
             if number is not None and not -_INT32 <= number < _INT32:
                 _int(number)
-        return cast("dict[str, object]", fields)
+        # the library's resolution has none of the checks above
+        return cast("dict[str, object]", fields if self._reader is None else self._resolved(value, self._reader))
+
+    def _resolved(self, value: bytes, reader: "ReaderSchema") -> object:
+        try:
+            return self._read_as(
+                io.BytesIO(value), self._written, reader.schema, handle_unicode_errors="surrogateescape"
+            )
+        except (SchemaResolutionError, KeyError) as error:
+            raise ValueError(f"it cannot be read with the reader's schema: {str(error)[:_MAX_REASON]}") from error
+        except _OF_VALUES as error:
+            raise ValueError(f"{type(error).__name__} {error}") from error
+
+
+class ReaderSchema:
+    """
+    The schema that a program reads records with, whatever schema they were written with.
+
+    By the specification of Avro fields are matched by name or alias; one that was not written has the default, one that
+    the program does not know is left out; numbers are promoted.
+
+    Attributes:
+        schema: parsed, with the defaults of fields as values.
+        is_recursive: whether a record may contain itself.
+
+    Raises:
+        ValueError: it is not the schema of a record.
+    """
+
+    def __init__(self, text: str | bytes) -> None:
+        try:
+            self.schema: Any = parse_schema(_stripped(json.loads(text)))
+            self.is_recursive = _TypeCheck(self.schema).recursive
+            if not isinstance(self.schema, dict) or self.schema["type"] != "record":
+                raise ValueError("it is not a record")
+            _set_defaults(self.schema, self.schema.get("__named_schemas", {}))
+        except _OF_SCHEMAS as error:
+            raise ValueError(str(error)) from error
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
 
 
 def flume_event(value: bytes) -> tuple[bytes, dict[str, bytes]]:
@@ -248,6 +295,69 @@ def _checking(schema: Any) -> Any:
             for key in _INNER & schema.keys():
                 schema[key] = _checking(schema[key])
     return schema
+
+
+def _converting(schema: Any) -> Any:
+    """A parsed schema, changed in place so that fastavro converts floats and decimals, also while it resolves."""
+    match schema:
+        case list():
+            return [_converting(each) for each in schema]
+        case "float" | {"type": "float"}:
+            return {"type": "float", "logicalType": _OURS}
+        case {"type": "record" | "error"}:
+            for field in schema["fields"]:
+                field["type"] = _converting(field["type"])
+        case {"logicalType": str(kind)} if kind == _KEPT_LOGICAL:
+            schema["logicalType"] = _DECIMAL
+        case dict():
+            for key in _INNER & schema.keys():
+                schema[key] = _converting(schema[key])
+    return schema
+
+
+def _set_defaults(schema: Any, named: Mapping[str, Any]) -> None:
+    """Replace the JSON of the defaults of all fields by their values, in place; those of inner records come first."""
+    match schema:
+        case list():
+            for each in schema:
+                _set_defaults(each, named)
+        case {"type": "record" | "error"}:
+            for field in schema["fields"]:
+                _set_defaults(field["type"], named)
+                if "default" in field:
+                    field["default"] = _value_of(field["type"], field["default"], named)
+        case dict():
+            for key in _INNER & schema.keys():
+                _set_defaults(schema[key], named)
+
+
+def _value_of(schema: Any, default: Any, named: Mapping[str, Any]) -> Any:  # noqa: PLR0911 - one for each type
+    """The value that the JSON of a default is, by the table of the specification; a value stays as it is."""
+    if isinstance(schema, str) and schema in named:
+        schema = named[schema]
+    match schema:
+        case list():  # the default is of the first branch
+            return _value_of(schema[0], default, named)
+        case {"logicalType": str(kind)} if kind == _KEPT_LOGICAL:
+            return default if isinstance(default, Decimal) else _decimal(default.encode("latin-1"), schema)
+        case "bytes" | {"type": "bytes" | "fixed"}:
+            return default if isinstance(default, bytes) else default.encode("latin-1")
+        case "float" | "double" | {"type": "float" | "double"}:
+            return float(default)
+        case {"type": "array", "items": items}:
+            return [_value_of(items, each, named) for each in default]
+        case {"type": "map", "values": values}:
+            return {key: _value_of(values, each, named) for key, each in default.items()}
+        case {"type": "record" | "error", "fields": fields}:
+            return {
+                field["name"]: _value_of(
+                    field["type"],
+                    default[field["name"]] if field["name"] in default else field["default"],
+                    named,
+                )
+                for field in fields
+            }
+    return default
 
 
 class _TypeCheck:

@@ -8,10 +8,12 @@ import fastavro
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from decorators.avro import Avro
 from ingest.api import DecorateError
 from ingest.api.notation import from_notation
+from ingest.api.schemas import GivenSchemas, SchemaType, WriterSchema
 from ingest.expressions import Condition
 from ingest.testing.events import event_of, settings_of
 
@@ -505,3 +507,102 @@ def test_condition_on_the_id_of_the_schema():
     assert condition.holds(event_of(b"\0\0\0\0\x2a\6ann"))
     assert not condition.holds(event_of(b"\0\0\0\0\x2b\6ann"))
     assert not condition.holds(event_of(b""))
+
+
+def read_as(writer, reader, content, references=()):
+    """The attributes of a value of the registry, read as another schema."""
+    options = {"header": "confluent", "reader_schema_text": json.dumps(reader)}
+    decorator = Avro(Avro.settings_class().model_validate(options))
+    texts = tuple(json.dumps(each).encode() for each in references)
+    decorator.use_schemas(GivenSchemas([WriterSchema(7, SchemaType.AVRO, json.dumps(writer).encode(), texts)]))
+    event = event_of(b"\0\0\0\0\7" + content)
+    assert decorator.decorate(event)
+    return event.attributes
+
+
+INNER = {"type": "record", "name": "I", "fields": [{"name": "k", "type": "bytes", "default": "\u00ff"}]}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "expected"),
+    [
+        ("string", "a", {"x": b"a"}),
+        ("bytes", "\u00ff\u0001", {"x": b"\xff\x01"}),
+        ("double", 1, {"x": b"1.0"}),
+        ("long", 5, {"x": b"5"}),
+        ("boolean", True, {"x": b"true"}),
+        (["null", "string"], None, {}),
+        (["bytes", "null"], "\u0080", {"x": b"\x80"}),
+        ({"type": "array", "items": "float"}, [1], {"x": b"[1.0]"}),
+        ({"type": "map", "values": "bytes"}, {"k": "a"}, {"x.k": b"a"}),
+        ({"type": "fixed", "name": "F", "size": 1}, "\u00fe", {"x": b"\xfe"}),
+        ({"type": "bytes", "logicalType": "decimal", "precision": 4, "scale": 2}, "\u0001\u0000", {"x": b"2.56"}),
+        (INNER, {}, {"x.k": b"\xff"}),
+        (INNER, {"k": "b"}, {"x.k": b"b"}),
+    ],
+)
+def test_default_of_a_readers_field(kind, default, expected):
+    reader = {"type": "record", "name": "R", "fields": [{"name": "x", "type": kind, "default": default}]}
+    assert read_as(record(), reader, b"") == expected
+    again = {"type": "record", "name": "R", "fields": [{"name": "i", "type": INNER, "default": {}}, *reader["fields"]]}
+    if kind is INNER:
+        again["fields"][1] = {"name": "x", "type": "I", "default": default}
+    assert read_as(record(), again, b"") == {"i.k": b"\xff", **expected}
+
+
+def test_fields_are_matched_and_promoted():
+    writer = record(("id", "int"), ("f", "float"), ("gone", {"type": "map", "values": "int"}), ("n", ["null", "int"]))
+    reader = {
+        "type": "record",
+        "name": "R",
+        "fields": [
+            {"name": "ident", "aliases": ["id"], "type": "double"},
+            {"name": "n", "type": ["string", "null", "long"]},
+            {"name": "f", "type": "double"},
+        ],
+    }
+    content = avro(writer, {"id": 3, "f": 0.1, "gone": {"a": 1}, "n": 4})
+    assert read_as(writer, reader, content) == {"ident": b"3.0", "n": b"4", "f": b"0.1"}
+
+
+def test_types_of_references_are_read_with_the_readers_schema():
+    inner = {"type": "record", "name": "a.I", "fields": [{"name": "y", "type": "int"}]}
+    reader = record(("x", {**inner, "fields": [{"name": "y", "type": "long"}]}))
+    assert read_as(record(("x", "a.I")), reader, b"\x04", [inner]) == {"x.y": b"2"}
+
+
+@pytest.mark.parametrize(
+    ("writer", "reader", "content", "message"),
+    [
+        (record(("x", "string")), record(("x", "int")), b"\x02a", "cannot be read with the reader's schema"),
+        (record(), record(("x", "int")), b"", "No default value for field x"),
+        (record(("x", ["null", "int"])), record(("x", ["null", "int"])), b"\x01", "is not an index of the union"),
+        (record(("x", "int")), record(("x", "long")), avro(record(("x", "long")), {"x": 2**40}), "32 bits"),
+    ],
+)
+def test_value_that_the_readers_schema_cannot_have(writer, reader, content, message):
+    with pytest.raises(DecorateError, match=message) as raised:
+        read_as(writer, reader, content)
+    assert raised.value.code == "bad_avro"
+
+
+def test_recursive_schemas_are_resolved():
+    reader = {**NODE, "fields": [*NODE["fields"], {"name": "w", "type": "string", "default": "d"}]}
+    content = avro(NODE, {"v": 1, "next": {"v": 2, "next": None}})
+    assert read_as(NODE, reader, content) == {"v": b"1", "w": b"d", "next.v": b"2", "next.w": b"d"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"header": "confluent", "reader_schema_text": "{"}, "reader_schema_text is not an Avro schema"),
+        ({"header": "confluent", "reader_schema_text": '"int"'}, "it is not a record"),
+        (
+            {"schema_text": json.dumps(record()), "reader_schema_text": json.dumps(record())},
+            "needs `header: confluent`",
+        ),
+    ],
+)
+def test_readers_schema_that_cannot_be_used(settings, message):
+    with pytest.raises(ValidationError, match=message):
+        Avro.settings_class().model_validate(settings)
