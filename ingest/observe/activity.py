@@ -285,6 +285,7 @@ def _components(
                 "name": mask(component[1]),
                 "kind": kind,
                 **{each: getattr(totals, each) for each in outcomes},
+                "recent": {each: getattr(lately, each) for each in outcomes},
                 "rates": {f"{each}_per_s": round(getattr(lately, each) / seconds, 1) for each in outcomes},
                 "microseconds": round(means_ns[component] / 1_000, 2) if component in means_ns else None,
                 "time_share": round(used_ns[component] / total_ns, 3) if total_ns and component in used_ns else None,

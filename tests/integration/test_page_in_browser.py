@@ -20,6 +20,7 @@ from ingest.observe.metrics import Metrics
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 from ingest.service.control import Control
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pauses import Pauses
 from tests.support.browser import DESKTOP, PHONE, browser, problems_of
@@ -29,7 +30,8 @@ from tests.support.programs import needs
 pytestmark = needs("chromedriver")
 
 WAIT_S = 20.0
-DECORATOR, SINK = ComponentType.DECORATOR, ComponentType.SINK
+FILTER, PARSE = (ComponentType.DECORATOR, "filter"), (ComponentType.DECORATOR, "parse")
+LOGS = (ComponentType.SINK, "logs")
 PICTURES = os.environ.get("PICTURES")
 """Folder into which the pictures of the documents are written."""
 SCRIPT = "<script>window.hacked = true</script><img src=x onerror='window.hacked = true'>"
@@ -83,6 +85,25 @@ def service(tmp_path: Path) -> Iterator[Service]:
     made.endpoint.stop()
 
 
+@pytest.fixture
+def busy(service: Service) -> Service:
+    """One pipeline runs, with a decorator that is slow and in which events fail; one is blocked; one has failed."""
+    kinds = {SOURCE: "kafka", FILTER: "filter", PARSE: "regex", LOGS: "attr2hbase"}
+    service.activity.built("access", kinds)
+    service.components = {
+        SOURCE: Figures(3_000, 3_000, sampled=100, sampled_ns=300_000),
+        FILTER: Figures(3_000, 2_700, dropped=300, sampled=100, sampled_ns=100_000),
+        PARSE: Figures(2_700, 2_430, failed=270, sampled=100, sampled_ns=2_400_000),
+        LOGS: Figures(2_430, 2_430, sampled=100, sampled_ns=300_000),
+    }
+    service.batches({"access": 3_000, "orders": 900, "ticks": 60}, "no_match")
+    service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")
+    service.activity.failed("orders", "store_unavailable", "no region server answers at hbase-1:16020")
+    service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
+    service.jobs.submit(job_of("compaction", {"table": "counters"}))
+    return service
+
+
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
     with browser(tmp_path_factory.mktemp("browser")) as driver:
@@ -129,53 +150,53 @@ class Page:
         self.press("Use")
 
 
-def test_pipelines_with_their_figures_and_the_worst_of_them_first(service: Service, opened: Chrome) -> None:
-    service.batches({"access": 3_000, "orders": 600}, "no_match")
-    service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers")
-    service.activity.failed("orders", "store_unavailable", "no region server answers")
-    page = Page(opened, service.endpoint.url)
-    page.wait_for("3 pipelines: 2 running, 1 blocked")
+def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Service, opened: Chrome) -> None:
+    page = Page(opened, busy.endpoint.url)
+    page.wait_for("3 pipelines: 1 running, 1 blocked, 1 failed")
+    page.wait_for("ticks", "#detail-title")
+    opened.find_element(By.LINK_TEXT, "orders").click()
     page.wait_for("orders", "#detail-title")
     page.wait_for("no region server answers", "#reason")
     page.wait_for("no_match 120", "#dead-letters")
     page.wait_for("store_unavailable", "#errors")
     page.wait_for("web 0 119", "#partitions")
-    page.wait_for("at most 20", "#plots")
+    page.wait_for("at most 30", "#plots")
     assert len(opened.find_elements(By.CSS_SELECTOR, "#plots svg path")) == 3
     opened.find_element(By.LINK_TEXT, "access").click()
     page.wait_for("at most 100", "#plots")
+    page.wait_for("compaction counters waiting", "#jobs")
     assert problems_of(opened) == []
 
 
-def test_chain_marks_what_is_slow_and_what_fails(service: Service, opened: Chrome) -> None:
-    kinds = {
-        SOURCE: "kafka",
-        (DECORATOR, "filter"): "filter",
-        (DECORATOR, "parse"): "regex",
-        (SINK, "logs"): "attr2hbase",
-    }
-    service.activity.built("access", kinds)
-    service.components = {
-        SOURCE: Figures(3_000, 3_000, sampled=10, sampled_ns=30_000),
-        (DECORATOR, "filter"): Figures(3_000, 2_700, dropped=300, sampled=10, sampled_ns=10_000),
-        (DECORATOR, "parse"): Figures(2_700, 2_430, failed=270, sampled=10, sampled_ns=240_000),
-        (SINK, "logs"): Figures(2_430, 2_430, sampled=10, sampled_ns=30_000),
-    }
-    service.batches({"access": 3_000, "orders": 900, "ticks": 60})
-    service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")
-    service.activity.failed("orders", "store_unavailable", "no region server answers at hbase-1:16020")
-    page = Page(opened, service.endpoint.url, "/#access")
-    page.wait_for("regex parse", "#chain")
-    shown = {each.text.splitlines()[0]: each for each in opened.find_elements(By.CSS_SELECTOR, "#chain li")}
-    assert list(shown) == ["kafka source", "filter", "regex parse", "attr2hbase logs"]
-    assert "dropped/s\n15 (10 %)" in shown["filter"].text
-    marked = {
-        name: [each.text for each in item.find_elements(By.CSS_SELECTOR, ".slow, .failed")]
-        for name, item in shown.items()
-    }
-    assert {name: texts for name, texts in marked.items() if texts} == {"regex parse": ["14 (10 %)", "77 %"]}
+def test_chain_marks_what_is_slow_and_what_fails(busy: Service, opened: Chrome) -> None:
+    page = Page(opened, busy.endpoint.url, "/#access")
+    page.wait_for("at most 100", "#plots")
+    shown = opened.execute_script(
+        "return [...document.querySelectorAll('#chain li')].map((each) => "
+        "[each.innerText, [...each.querySelectorAll('.slow, .failed')].map((mark) => mark.innerText)])"
+    )
+    assert [text.splitlines()[0] for text, _ in shown] == ["kafka source", "filter", "regex parse", "attr2hbase logs"]
+    assert "900 (10 %)" in shown[1][0]
+    assert [marks for _, marks in shown] == [[], [], ["810 (10 %)", "77 %"], []]
     if PICTURES:
         page.picture(Path(PICTURES) / "page.png")
+
+
+def test_detail_stays_at_the_pipeline_that_the_user_sees(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url)
+    page.wait_for("access", "#detail-title")
+    service.health.change("orders", State.FAILED, "checkpoint_ahead: the offsets are gone")
+    page.wait_for("2 running, 1 failed")
+    assert page.text("#detail-title") == "access"
+    service.health.remove("access")
+    page.wait_for("The service has no pipeline access", "#detail-title")
+    assert "Pause" not in page.text("#detail")
+
+
+def test_address_without_a_name_shows_the_pipelines(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url, "/#100%")
+    page.wait_for("3 pipelines: 3 running")
+    page.wait_for("access", "#detail-title")
 
 
 def test_it_updates_itself_and_survives_a_restart_of_the_service(service: Service, opened: Chrome) -> None:
@@ -187,21 +208,25 @@ def test_it_updates_itself_and_survives_a_restart_of_the_service(service: Servic
     page.wait_for("The service has not answered", "#connection")
     service.restart()
     page.wait_for("", "#connection")
+    service.health.change("orders", State.PAUSED)
+    page.wait_for("1 running, 1 paused, 1 failed")
     problems_of(opened)  # of the time without a service
 
 
 def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
     page = Page(opened, service.endpoint.url, "/#orders")
     page.wait_for("orders", "#detail-title")
+    page.use_token("größer")
+    page.wait_for("A token has printable ASCII characters", "#answer")
     page.use_token("of another service")
-    page.press("Pause")
+    page.press("Pause orders")
     page.wait_for("The token is missing or wrong", "#answer")
     assert not service.pauses.is_set("orders")
     page.use_token(TOKEN)
-    page.press("Pause")
+    page.press("Pause orders")
     page.wait_for("orders: pause accepted", "#answer")
     assert service.pauses.is_set("orders")
-    page.press("Resume")
+    page.press("Resume orders")
     page.wait_for("orders: resume accepted", "#answer")
     assert not service.pauses.is_set("orders")
     problems_of(opened)  # of the refused command
@@ -209,7 +234,7 @@ def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
 
 def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
     page = Page(opened, service.endpoint.url)
-    page.wait_for("No job waits", "#jobs")
+    page.wait_for("No job waits", "#no-jobs")
     page.use_token(TOKEN)
     opened.find_element(By.CSS_SELECTOR, "summary").click()
     content = opened.find_element(By.CSS_SELECTOR, "#job textarea")
@@ -222,7 +247,7 @@ def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
 
 def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
     service = Service(tmp_path, [SCRIPT])
-    service.activity.built(SCRIPT, {(DECORATOR, SCRIPT): SCRIPT})
+    service.activity.built(SCRIPT, {(ComponentType.DECORATOR, SCRIPT): SCRIPT})
     try:
         service.batches({SCRIPT: 10}, SCRIPT)
         service.activity.lag(SCRIPT, SCRIPT, 0, 5)
@@ -239,41 +264,47 @@ def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_everybody_can_read_and_use_it(service: Service, opened: Chrome, scheme: str, size: tuple[int, int]) -> None:
-    service.batches({"access": 3_000}, "no_match")
-    service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
+def test_everybody_can_read_and_use_it(busy: Service, opened: Chrome, scheme: str, size: tuple[int, int]) -> None:
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
     opened.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     try:
-        page = Page(opened, service.endpoint.url, "/#access")
-        page.wait_for("at most 100", "#plots")
-        found = Axe().run(opened)["violations"]
-        assert [(each["id"], each["impact"], each["nodes"][0]["html"]) for each in found] == []
-        width = opened.execute_script("return document.documentElement.scrollWidth")
-        assert width <= size[0]
+        for name in ("access", "orders"):
+            page = Page(opened, busy.endpoint.url, f"/#{name}")
+            page.wait_for("at most", "#plots")
+            page.wait_for("Cancel", "#jobs")
+            found = Axe().run(opened)["violations"]
+            assert [(each["id"], each["impact"], each["nodes"][0]["html"]) for each in found] == []
+            width = opened.execute_script("return document.documentElement.scrollWidth")
+            assert width <= size[0]
     finally:
         opened.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_keyboard_reaches_every_button(service: Service, opened: Chrome) -> None:
-    page = Page(opened, service.endpoint.url, "/#orders")
-    page.wait_for("orders", "#detail-title")
+def test_keyboard_reaches_every_button(busy: Service, opened: Chrome) -> None:
+    page = Page(opened, busy.endpoint.url, "/#orders")
+    page.wait_for("Cancel", "#jobs")
+    page.wait_for("Pause orders", "#detail")
     reached = []
     for _ in range(30):
         opened.switch_to.active_element.send_keys("\ue004")  # Tab
         reached.append(opened.switch_to.active_element.text)
-    assert {"access", "orders", "ticks", "Pause", "Resume", "Flush", "Reload the file", "Use"} <= set(reached)
+    pipeline = {f"{command} orders" for command in ("Pause", "Resume", "Flush", "Replay dead letters of")}
+    assert {"access", "orders", "ticks", "Cancel", "Start a job", "Reload the file", "Use"} | pipeline <= set(reached)
 
 
 def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: Chrome) -> None:
     names = [f"pipeline-{number:02}" for number in range(50)]
     service = Service(tmp_path, names)
+    for name in names:
+        service.activity.built(name, dict.fromkeys([SOURCE, PARSE, LOGS], "kind"))
+    service.batches(dict.fromkeys(names, 3_000), "no_match")
     try:
         page = Page(opened, service.endpoint.url)
         page.wait_for("50 pipelines: 50 running")
-        assert len(opened.find_elements(By.CSS_SELECTOR, "#pipelines tbody tr")) == len(names)
+        page.wait_for("at most 100", "#plots")
+        assert len(opened.find_elements(By.CSS_SELECTOR, "#pipelines tbody svg path")) == len(names)
     finally:
         service.endpoint.stop()

@@ -14,13 +14,12 @@ PHONE = (390, 844)
 
 
 @contextmanager
-def browser(folder: Path, *, is_dark: bool = False) -> Iterator[Chrome]:
+def browser(folder: Path) -> Iterator[Chrome]:
     """
     A browser without a window; closed at the end of the block.
 
     Args:
         folder: for its profile.
-        is_dark: whether its user prefers dark pages.
     """
     options = ChromeOptions()
     options.binary_location = path_of("chromium") or path_of("google-chrome") or ""
@@ -32,7 +31,6 @@ def browser(folder: Path, *, is_dark: bool = False) -> Iterator[Chrome]:
         "--hide-scrollbars",
         "--force-color-profile=srgb",
         f"--user-data-dir={folder}",
-        *(["--force-dark-mode"] if is_dark else []),
     ):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})

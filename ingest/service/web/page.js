@@ -2,6 +2,7 @@
 
 const STATUS_MS = 2000;
 const HISTORY_MS = 15000;
+const TIMEOUT_MS = 10000;
 const PARTITIONS = 20;
 const SLOW_SHARE = 0.5;  // of the time of a chain: what one would make faster first
 const SVG = "http://www.w3.org/2000/svg";
@@ -10,8 +11,9 @@ const byId = (id) => document.getElementById(id);
 let pipelines = [];
 let jobs = [];
 let history = {step_s: 30, pipelines: {}};
-let lostSince = null;
-let shown = "";  // the JSON of what the detail shows, so that it is made anew only if it changes
+let lost = "";  // since when the service does not answer
+let chosen = null;  // the pipeline in the detail; it stays until the user chooses another one
+const parts = new Map();  // id of an element -> the JSON of what it shows
 
 // --- what is shown -------------------------------------------------------------------------------------------------
 
@@ -72,16 +74,24 @@ function plot(values, title) {
   return svg;
 }
 
+// Makes a part of the page anew only if what it shows has changed: a text that is being copied stays as it is.
+function part(id, data, make) {
+  const now = JSON.stringify(data);
+  if (parts.get(id) === now) return;
+  parts.set(id, now);
+  byId(id).replaceChildren(make());
+}
+
 function table(heads, rows, none) {
   if (!rows.length) return element("p", {text: none, class: "none"});
-  const head = element("tr", {}, ...heads.map(([text, kind]) => element("th", {text, scope: "col", class: kind ?? ""})));
+  const columns = heads.map(([text, kind]) => element("th", {text, scope: "col", class: kind ?? ""}));
+  const head = element("tr", {}, ...columns);
   const body = rows.map((cells) => element("tr", {}, ...cells.map((cell, index) => {
     const made = element("td", {class: heads[index][1] ?? ""});
     made.append(cell);
     return made;
   })));
-  return element("div", {class: "wide", tabindex: "0"},
-    element("table", {}, element("thead", {}, head), element("tbody", {}, ...body)));
+  return element("table", {}, element("thead", {}, head), element("tbody", {}, ...body));
 }
 
 // --- the list ------------------------------------------------------------------------------------------------------
@@ -105,7 +115,7 @@ function row(name) {
   return made;
 }
 
-function showList(chosen) {
+function showList() {
   const body = document.querySelector("#pipelines tbody");
   for (const [name, each] of rows) {
     if (!pipelines.some((pipeline) => pipeline.name === name)) { each.row.remove(); rows.delete(name); }
@@ -146,115 +156,147 @@ function showSummary() {
 
 const SEVERITY = ["failed", "blocked", "backing_off"];
 
-function chosenName() {
-  const named = decodeURIComponent(location.hash.slice(1));
-  if (pipelines.some(({name}) => name === named)) return named;
-  const worst = SEVERITY.map((state) => pipelines.find((each) => each.state === state)).find(Boolean);
-  return (worst ?? pipelines[0])?.name ?? "";
+function named() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return "";  // no name that a link of this page has
+  }
 }
 
-function showDetail(name) {
-  const pipeline = pipelines.find((each) => each.name === name);
-  byId("detail").hidden = !pipeline;
+// At first the pipeline that the address names, else the worst one.
+function choose() {
+  if (chosen !== null || !pipelines.length) return;
+  const worst = SEVERITY.map((state) => pipelines.find((each) => each.state === state)).find(Boolean);
+  chosen = named() || (worst ?? pipelines[0]).name;
+}
+
+function showDetail() {
+  const pipeline = pipelines.find((each) => each.name === chosen);
+  byId("detail").hidden = chosen === null;
+  byId("of-pipeline").hidden = !pipeline;
+  put(byId("detail-title"), pipeline ? chosen : `The service has no pipeline ${chosen}`);
   if (!pipeline) return;
-  put(byId("since"), `for ${ago(pipeline.since_ms)}`);
-  const values = history.pipelines[name] ?? {};
-  const now = JSON.stringify([{...pipeline, jobs: null}, values]);
-  if (now === shown) return;
-  shown = now;
-  put(byId("detail-title"), name);
+  for (const button of byId("detail").querySelectorAll("button")) {
+    put(button.lastElementChild, ` ${chosen}`);
+    button.dataset.pipeline = chosen;
+  }
   put(byId("state"), pipeline.state);
   byId("state").className = `state ${pipeline.state}`;
+  put(byId("since"), `for ${ago(pipeline.since_ms)}`);
   byId("reason").hidden = !pipeline.reason;
   byId("reason").className = `reason ${pipeline.state}`;
   put(byId("reason"), pipeline.reason);
-  showPlots(values);
-  showChain(pipeline.components ?? []);
-  showPartitions(pipeline);
-  byId("dead-letters").replaceChildren(table(
+  const values = history.pipelines[chosen] ?? {};
+  part("plots", values, () => plots(values));
+  part("chain", pipeline.components, () => chain(pipeline.components));
+  part("partitions", [pipeline.lag, pipeline.retention], () => partitions(pipeline));
+  part("dead-letters", pipeline.dead_letters, () => table(
     [["error"], ["events", "number"]],
     Object.entries(pipeline.dead_letters).map(([code, count]) => [code, number(count)]), "None",
   ));
-  byId("errors").replaceChildren(table(
+  part("errors", pipeline.errors, () => table(
     [["time"], ["error"], ["message"]],
     pipeline.errors.toReversed().map((error) => [time(error.at_ms), error.code, error.message]), "None",
   ));
 }
 
-function showPlots(values) {
+function plots(values) {
   const figure = (title, series, text) => {
-    const caption = element("figcaption", {}, element("span", {text: title}), element("b", {text: text(last(series))}));
     const top = Math.max(...series.map((value) => value ?? 0), 0);
-    const made = element("figure", {}, caption, plot(series, `${title} in the last hour, at most ${text(top)}`));
-    made.append(element("figcaption", {}, element("span", {text: "last hour"}), element("span", {text: `at most ${text(top)}`})));
-    return made;
+    return element("figure", {},
+      element("figcaption", {}, element("span", {text: title}), element("b", {text: text(last(series))})),
+      plot(series, `${title} in the last hour, at most ${text(top)}`),
+      element("figcaption", {}, element("span", {text: "last hour"}), element("span", {text: `at most ${text(top)}`})),
+    );
   };
-  byId("plots").replaceChildren(
+  const made = document.createDocumentFragment();
+  made.append(
     figure("events/s", values.read_per_s ?? [], number),
     figure("lag, events", values.lag ?? [], number),
     figure("longest batch", values.batch_s ?? [], seconds),
   );
+  return made;
 }
 
-function showChain(components) {
-  if (!components.length) {
-    byId("chain").replaceChildren(element("p", {text: "The pipeline is not built yet", class: "none"}));
-    return;
-  }
+function chain(components) {
+  if (!components.length) return element("p", {text: "The pipeline is not built yet", class: "none"});
   const items = components.map((each) => {
-    const {received_per_s: received, dropped_per_s: dropped, failed_per_s: failed} = each.rates;
+    const {received, dropped, failed} = each.recent;
     const figures = element("dl");
-    const figure = (name, value, kind = "") => figures.append(element("dt", {text: name}), element("dd", {text: value, class: kind}));
-    figure("events/s", number(received));
-    if (each.dropped) figure("dropped/s", share(dropped, received));
-    if (each.failed) figure("failed/s", share(failed, received), failed > 0 ? "failed" : "");
-    const isSlow = each.time_share >= SLOW_SHARE && components.length > 2;
+    const figure = (name, value, kind = "") => {
+      figures.append(element("dt", {text: name}), element("dd", {text: value, class: kind}));
+    };
+    figure("events/s", number(each.rates.received_per_s));
+    if (dropped) figure("dropped", share(dropped, received));
+    if (failed) figure("failed", share(failed, received), "failed");
     if (each.microseconds !== null) figure("time an event", `${number(each.microseconds)} µs`);
+    const isSlow = each.time_share >= SLOW_SHARE && components.length > 2;
     if (each.time_share !== null) figure("of the time", percent(each.time_share), isSlow ? "slow" : "");
-    const name = each.kind && each.kind !== each.name ? `${each.kind} ` : "";
-    return element("li", {class: each.type}, element("span", {text: name}), element("b", {text: each.name}), figures);
+    const kind = each.kind && each.kind !== each.name ? `${each.kind} ` : "";
+    return element("li", {class: each.type}, element("span", {text: kind}), element("b", {text: each.name}), figures);
   });
-  byId("chain").replaceChildren(element("ol", {}, ...items));
+  return element("ol", {}, ...items);
 }
 
-function showPartitions(pipeline) {
-  const used = new Map((pipeline.retention?.partitions ?? []).map((each) => [`${each.topic} ${each.partition}`, each]));
+function partitions(pipeline) {
+  const key = ({topic, partition}) => JSON.stringify([topic, partition]);
+  const used = new Map((pipeline.retention?.partitions ?? []).map((each) => [key(each), each.used]));
   const all = (pipeline.lag?.partitions ?? []).toSorted((one, other) => other.records - one.records);
-  const made = table(
+  const made = document.createDocumentFragment();
+  made.append(table(
     [["topic"], ["partition", "number"], ["unread", "number"], ["retention used", "number"]],
     all.slice(0, PARTITIONS).map((each) => {
-      const share = used.get(`${each.topic} ${each.partition}`)?.used;
-      return [each.topic, `${each.partition}`, number(each.records), share === undefined ? "–" : `${Math.round(share * 100)} %`];
+      const fraction = used.get(key(each));
+      const shown = fraction === undefined ? "–" : percent(fraction);
+      return [each.topic, `${each.partition}`, number(each.records), shown];
     }), "The source has none, or they are not measured yet",
-  );
-  byId("partitions").replaceChildren(made);
+  ));
   if (all.length > PARTITIONS) {
-    byId("partitions").append(element("p", {text: `and ${all.length - PARTITIONS} more with fewer unread events`}));
+    made.append(element("p", {text: `and ${all.length - PARTITIONS} more with fewer unread events`}));
   }
+  return made;
 }
 
 // --- jobs ----------------------------------------------------------------------------------------------------------
 
-let shownJobs = "";
+const jobRows = new Map();
+
+function jobRow(job) {
+  const state = element("span", {class: "state"});
+  const reason = element("span", {class: "reason"});
+  const progress = element("progress", {hidden: "", "aria-label": `${job.kind} of ${job.subject}`});
+  const cancel = element("button", {text: "Cancel", type: "button", "data-cancel": job.id});
+  const row = element("tr", {},
+    element("th", {text: job.kind, scope: "row"}), element("td", {text: job.subject}),
+    element("td", {}, state, " ", reason), element("td", {}, progress),
+    element("td", {text: time(job.since_ms)}), element("td", {}, cancel),
+  );
+  return {row, state, reason, progress, cancel};
+}
 
 function showJobs() {
-  const now = JSON.stringify(jobs);
-  if (now === shownJobs) return;
-  shownJobs = now;
-  byId("jobs").replaceChildren(table(
-    [["job"], ["of"], ["state"], ["progress"], ["since"], [""]],
-    jobs.map((job) => {
-      const state = element("span", {text: job.state, class: `state ${job.state}`});
-      const status = element("span", {}, state);
-      if (job.reason || job.error) status.append(element("span", {text: ` ${job.error?.message ?? job.reason}`, class: "reason"}));
-      const bar = job.total
-        ? element("progress", {max: job.total, value: job.done, "aria-label": `${job.kind} of ${job.subject}: ${job.done} of ${job.total}`})
-        : "–";
-      const isActive = job.state === "waiting" || job.state === "running";
-      const cancel = isActive ? element("button", {text: "Cancel", type: "button", "data-cancel": job.id}) : "";
-      return [job.kind, job.subject, status, bar, time(job.since_ms), cancel];
-    }), "No job waits, runs or has ended lately",
-  ));
+  const body = document.querySelector("#jobs tbody");
+  byId("jobs").hidden = !jobs.length;
+  byId("no-jobs").hidden = jobs.length > 0;
+  for (const [id, {row}] of jobRows) {
+    if (!jobs.some((job) => job.id === id)) { row.remove(); jobRows.delete(id); }
+  }
+  for (const job of jobs) {
+    let each = jobRows.get(job.id);
+    if (!each) {
+      each = jobRow(job);
+      jobRows.set(job.id, each);
+      body.append(each.row);
+    }
+    put(each.state, job.state);
+    each.state.className = `state ${job.state}`;
+    put(each.reason, job.error?.message ?? job.reason);
+    each.progress.hidden = !job.total;
+    each.progress.max = job.total || 1;
+    each.progress.value = job.done;
+    each.cancel.hidden = !["waiting", "running"].includes(job.state);
+  }
 }
 
 // --- commands ------------------------------------------------------------------------------------------------------
@@ -270,23 +312,27 @@ function answer(text) {
 
 async function command(path, content, done) {
   answer("Sending");
+  const options = {
+    method: "POST", headers: {Authorization: `Bearer ${token.get()}`}, signal: AbortSignal.timeout(TIMEOUT_MS),
+  };
+  if (content !== undefined) {
+    options.body = content;
+    options.headers["Content-Type"] = "application/json";
+  }
+  let response;
   try {
-    const options = {method: "POST", headers: {Authorization: `Bearer ${token.get()}`}};
-    if (content !== undefined) {
-      options.body = content;
-      options.headers["Content-Type"] = "application/json";
-    }
-    const response = await fetch(path, options);
-    if (response.ok) {
-      answer(done);
-    } else if (response.status === 401) {
-      answer("The token is missing or wrong: enter the control token of this service");
-      document.querySelector("#token input").focus();
-    } else {
-      answer((await response.text()).trim());
-    }
+    response = await fetch(path, options);
   } catch {
-    answer("The service did not answer; look at the state of the pipeline, then try again");
+    answer("The service did not answer, and may have taken the command: look at its effect before you send it again");
+    return;
+  }
+  if (response.ok) {
+    answer(done);
+  } else if (response.status === 401) {
+    answer("The token is missing or wrong: enter the control token of this service");
+    document.querySelector("#token input").focus();
+  } else {
+    answer((await response.text()).trim());
   }
   await refresh();
 }
@@ -294,9 +340,10 @@ async function command(path, content, done) {
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  const name = byId("detail-title").textContent;
+  const name = button.dataset.pipeline;
   if (button.dataset.command) {
-    command(`pipelines/${encodeURIComponent(name)}/${button.dataset.command}`, undefined, `${name}: ${button.dataset.command} accepted`);
+    const path = `pipelines/${encodeURIComponent(name)}/${button.dataset.command}`;
+    command(path, undefined, `${name}: ${button.dataset.command} accepted`);
   } else if (button.dataset.job) {
     command(`jobs/${button.dataset.job}`, JSON.stringify({pipeline: name}), `${name}: job accepted`);
   } else if (button.dataset.cancel) {
@@ -308,8 +355,13 @@ document.addEventListener("click", (event) => {
 
 byId("token").addEventListener("submit", (event) => {
   event.preventDefault();
-  token.set(new FormData(event.target).get("token").trim());
+  const given = new FormData(event.target).get("token").trim();
   event.target.reset();
+  if (!/^[ -~]+$/.test(given)) {
+    answer("A token has printable ASCII characters, and at least one");
+    return;
+  }
+  token.set(given);
   answer("The token is kept until this tab is closed");
 });
 
@@ -326,61 +378,61 @@ byId("job").elements.kind.addEventListener("change", (event) => {
 function showKinds(kinds) {
   const select = byId("job").elements.kind;
   if (select.options.length) return;
-  for (const {kind, example} of kinds) select.append(element("option", {text: kind, value: kind, "data-example": example}));
+  for (const {kind, example} of kinds) {
+    select.append(element("option", {text: kind, value: kind, "data-example": example}));
+  }
   byId("job").elements.content.value = select.selectedOptions[0]?.dataset.example ?? "";
 }
 
 // --- asking --------------------------------------------------------------------------------------------------------
 
 async function asked(path) {
-  const response = await fetch(path, {signal: AbortSignal.timeout(10000)});
-  if (!response.ok) throw new Error(`${path}: ${response.status}`);
+  const response = await fetch(path, {signal: AbortSignal.timeout(TIMEOUT_MS)});
+  if (!response.ok) throw new Error(`${path}: ${response.status} ${(await response.text()).trim()}`);
   return response.json();
 }
 
 function show() {
-  const name = chosenName();
+  choose();
   showSummary();
-  showList(name);
-  showDetail(name);
+  showList();
+  showDetail();
   showJobs();
 }
 
 async function refresh() {
-  try {
-    const [status, work] = await Promise.all([asked("pipelines"), asked("jobs")]);
-    pipelines = status.pipelines;
-    jobs = work.jobs;
-    showKinds(work.kinds);
-    if (lostSince !== null) { lostSince = null; await refreshHistory(); }
+  const [status, work] = await Promise.all([asked("pipelines"), asked("jobs")]);
+  pipelines = status.pipelines;
+  jobs = work.jobs;
+  showKinds(work.kinds);
+  if (lost) {
+    lost = "";
     put(byId("connection"), "");
-  } catch {
-    lostSince ??= Date.now();
-    put(byId("connection"), `The service has not answered for ${ago(lostSince)}; what is shown is older`);
-    return;
+    await refreshHistory();
   }
   show();
 }
 
 async function refreshHistory() {
-  try {
-    history = await asked("history");
-    const reload = await asked("reload");
-    put(byId("service"), `Reads ${reload.file}; started ${time(reload.started_ms)}`);
-  } catch {
-    return;  // `refresh` says that the service does not answer
-  }
+  history = await asked("history");
+  const reload = await asked("reload");
+  put(byId("service"), `Reads ${reload.file}; started ${time(reload.started_ms)}`);
   show();
 }
 
 async function every(ms, action) {
   for (;;) {
-    if (!document.hidden) await action();
+    try {
+      if (!document.hidden) await action();
+    } catch (error) {
+      // said once, since a screen reader reads it aloud
+      lost ||= `The service has not answered since ${time(Date.now())}; what is shown is older (${error.message})`;
+      put(byId("connection"), lost);
+    }
     await new Promise((resolve) => { setTimeout(resolve, ms); });
   }
 }
 
-addEventListener("hashchange", show);
-document.addEventListener("visibilitychange", () => { if (!document.hidden) refresh(); });
+addEventListener("hashchange", () => { chosen = named() || chosen; show(); });
 every(HISTORY_MS, refreshHistory);
 every(STATUS_MS, refresh);
