@@ -28,6 +28,9 @@ _WIDTH, _HEIGHT = 24, 7
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 _SELECTED = 'job=~"$job"'
 _TITLES = {Scope.PIPELINE: "Pipelines", Scope.JOB: "Jobs", Scope.TABLE: "Tables", Scope.PROCESS: "Service"}
+_LEAST_IS_WORST = {"attr2hbase_throttle_ratio"}
+_MOMENTS = ("_timestamp_seconds", "attr2hbase_last_batch_time_seconds")
+"""Ends of the names of metrics that are times since 1970."""
 _FIRST = (
     "attr2hbase_pipeline_state",
     "attr2hbase_events_read_total",
@@ -75,9 +78,9 @@ def prometheus_rule(alerts: dict[str, Any]) -> dict[str, Any]:
 def dashboard(metrics: Sequence[Metric]) -> dict[str, Any]:
     """A dashboard as Grafana imports it, with a panel for each metric and variables for source, job and pipeline."""
     by_name = {metric.name: metric for metric in metrics}
-    rows = [("Overview", [by_name[name] for name in _FIRST])]
+    rows = [("Overview", [*(_of(by_name[name]) for name in _FIRST), *components()])]
     rows += [
-        (title, [metric for metric in metrics if metric.scope is scope and metric.name not in _FIRST])
+        (title, [_of(metric) for metric in metrics if metric.scope is scope and metric.name not in _FIRST])
         for scope, title in _TITLES.items()
     ]
     return {
@@ -99,49 +102,84 @@ def dashboard(metrics: Sequence[Metric]) -> dict[str, Any]:
 
 
 def queries_of(metric: Metric) -> list[tuple[str, str]]:
-    """The queries of a metric's panel in PromQL with Grafana's variables, each with the legend of its series."""
+    """
+    The queries of a metric's panel in PromQL with Grafana's variables, each with the legend of its series.
+
+    A service has series of its own: two services may have pipelines of the same name.
+    """
     labels = labels_of(metric)
-    selected = _SELECTED if metric.scope is not Scope.PIPELINE else f'{_SELECTED}, pipeline=~"$pipeline"'
-    legend = " ".join(f"{{{{{label}}}}}" for label in labels) or "{{instance}}"
-    by = ", ".join(labels) or "instance"
+    selected = f'{{{_SELECTED}, pipeline=~"$pipeline"}}' if metric.scope is Scope.PIPELINE else f"{{{_SELECTED}}}"
+    legend = " ".join(f"{{{{{label}}}}}" for label in (*labels, "instance"))
+    by = ", ".join(("job", "instance", *labels))
     if metric.kind is Kind.COUNTER:
-        return [(f"sum by ({by}) (rate({metric.name}{{{selected}}}[$__rate_interval]))", legend)]
+        return [(f"sum by ({by}) (rate({metric.name}{selected}[$__rate_interval]))", legend)]
     if metric.kind is Kind.HISTOGRAM:
-        buckets = f"sum by (le, {by}) (rate({metric.name}_bucket{{{selected}}}[$__rate_interval]))"
+        buckets = f"sum by (le, {by}) (rate({metric.name}_bucket{selected}[$__rate_interval]))"
         return [(f"histogram_quantile({share}, {buckets})", f"{legend} p{share * 100:.0f}") for share in (0.5, 0.99)]
-    series = f"{metric.name}{{{selected}}}"
-    if metric.name.endswith("_timestamp_seconds"):
+    series = f"{metric.name}{selected}"
+    if metric.name.endswith(_MOMENTS):
         return [(f"time() - max by ({by}) ({series})", legend)]
-    return [(f"max by ({by}) ({series})", legend)]
+    return [(f"{'min' if metric.name in _LEAST_IS_WORST else 'max'} by ({by}) ({series})", legend)]
 
 
-def _panels(rows: Iterable[tuple[str, Sequence[Metric]]]) -> Iterator[dict[str, Any]]:
+def components() -> Iterator[dict[str, Any]]:
+    """Panels with one metric divided by another: which decorator is slow, and in which events fail."""
+    of_pipeline = f'{{{_SELECTED}, pipeline=~"$pipeline"}}'
+
+    def rate(name: str) -> str:
+        by = "job, instance, pipeline, type, component"
+        return f"sum by ({by}) (rate(attr2hbase_component_{name}_total{of_pipeline}[$__rate_interval]))"
+
+    for title, description, unit, part, whole in (
+        (
+            "mean time of a call",
+            "Of the calls that are timed. The component with most of this time, by its events, makes a pipeline slow.",
+            "s",
+            "sampled_seconds",
+            "sampled_calls",
+        ),
+        (
+            "failed events",
+            "Fraction of the events that a component received and that failed in it.",
+            "percentunit",
+            "failed_events",
+            "received_events",
+        ),
+    ):
+        queries = [(f"{rate(part)} / ({rate(whole)} > 0)", "{{pipeline}} {{component}} {{instance}}")]
+        yield _graph(title, description, unit, queries)
+
+
+def _panels(rows: Iterable[tuple[str, Sequence[dict[str, Any]]]]) -> Iterator[dict[str, Any]]:
+    """The rows and their panels, three beside each other, with their numbers and places."""
     y = number = 0
-    for title, metrics in rows:
+    width = _WIDTH // 3
+    for title, graphs in rows:
         number += 1
         yield {"id": number, "type": "row", "title": title, "collapsed": False, "gridPos": _place(0, y, _WIDTH, 1)}
         y += 1
-        width = _WIDTH // 3
-        for index, metric in enumerate(metrics):
+        for index, graph in enumerate(graphs):
             number += 1
             place = _place(index % 3 * width, y + index // 3 * _HEIGHT, width, _HEIGHT)
-            yield _panel(metric, number, place)
-        y += -(-len(metrics) // 3) * _HEIGHT
+            yield {"id": number, "gridPos": place, **graph}
+        y += -(-len(graphs) // 3) * _HEIGHT
 
 
-def _panel(metric: Metric, number: int, place: dict[str, int]) -> dict[str, Any]:
+def _of(metric: Metric) -> dict[str, Any]:
+    return _graph(_title(metric), metric.help, _unit(metric), queries_of(metric))
+
+
+def _graph(title: str, description: str, unit: str, queries: Iterable[tuple[str, str]]) -> dict[str, Any]:
     return {
-        "id": number,
         "type": "timeseries",
-        "title": _title(metric),
-        "description": metric.help,
+        "title": title,
+        "description": description,
         "datasource": _SOURCE,
-        "gridPos": place,
-        "fieldConfig": {"defaults": {"unit": _unit(metric), "min": 0}, "overrides": []},
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
         "options": {"legend": {"displayMode": "list", "placement": "bottom"}, "tooltip": {"mode": "multi"}},
         "targets": [
             {"refId": "AB"[index], "datasource": _SOURCE, "expr": expression, "legendFormat": legend}
-            for index, (expression, legend) in enumerate(queries_of(metric))
+            for index, (expression, legend) in enumerate(queries)
         ],
     }
 
@@ -149,13 +187,14 @@ def _panel(metric: Metric, number: int, place: dict[str, int]) -> dict[str, Any]
 def _title(metric: Metric) -> str:
     words = metric.name.removeprefix("attr2hbase_").removesuffix("_total").removesuffix("_timestamp_seconds")
     suffix = "a second" if metric.kind is Kind.COUNTER else ""
-    since = "since" if metric.name.endswith("_timestamp_seconds") else ""
+    since = "since" if metric.name.endswith(_MOMENTS) else ""
     return " ".join(filter(None, (since, words.replace("_", " "), suffix)))
 
 
 def _unit(metric: Metric) -> str:
     if metric.kind is Kind.COUNTER:
-        return "Bps" if metric.unit == "bytes" else "cps"
+        # seconds a second are a fraction of the time
+        return {"bytes": "Bps", "seconds": "percentunit"}.get(metric.unit, "cps")
     if metric.name.endswith("_seconds"):
         return "s"
     if metric.name.endswith("_ratio"):

@@ -16,8 +16,8 @@ class Scope(StrEnum):
     """What each series of a metric is about; all but the last one are labels."""
 
     PIPELINE = "pipeline"
-    JOB = "job"
-    """The kind of job."""
+    JOB = "kind"
+    """The kind of job; Prometheus itself calls what it scrapes a job."""
     TABLE = "table"
     """A table, of compactions, dumps, feeds and blobs."""
     PROCESS = "process"

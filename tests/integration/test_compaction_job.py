@@ -53,10 +53,10 @@ def test_service_compacts_its_table_between_micro_batches(
         for _ in range(5):
             made = made.more(kafka, EVENTS)
             service.wait_for_offsets(made.ends, "hits", made.topic)
-            before = service.metric("attr2hbase_jobs_ended_total", job="compaction", state="done")
+            before = service.metric("attr2hbase_jobs_ended_total", kind="compaction", state="done")
             service.wait_for(
                 lambda before=before: (
-                    service.metric("attr2hbase_jobs_ended_total", job="compaction", state="done") > before + 1
+                    service.metric("attr2hbase_jobs_ended_total", kind="compaction", state="done") > before + 1
                 ),
                 "two compactions",
                 120,

@@ -1,21 +1,24 @@
 """A real Prometheus scrapes a service, and answers the queries of the dashboard."""
 
 import json
+import re
 import urllib.error
 import urllib.parse
 import urllib.request
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
 from deploy.prometheus.generate import DASHBOARD
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
-from ingest.receipt import Counts
+from ingest.receipt import ComponentType, Counts, Figures
 from ingest.service.endpoint.http import HttpEndpoint
+from ingest.service.job_kinds import job_of
+from ingest.service.jobs.scheduler import Jobs
 from tests.support.endpoint import pages
 from tests.support.local import ServerProcess, free_ports
 from tests.support.programs import needs, path_of
@@ -43,47 +46,60 @@ class Prometheus:
     def start(self) -> None:
         """Start it; returns when it has scraped the endpoint three times."""
         listen = f"--web.listen-address=127.0.0.1:{self._port}"
-        self._process.start(
-            [str(path_of("prometheus")), "--config.file=prometheus.yml", "--storage.tsdb.path=data", listen]
-        )
-        scrapes = "count_over_time(up[1m])"
-        self._process.wait_until(
-            lambda: any(float(each["value"][1]) >= 3 for each in self.result_of(scrapes)), timeout_s=READY_S
-        )
+        program = str(path_of("prometheus"))
+        self._process.start([program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", listen])
+        self._process.wait_until(self._has_scraped, timeout_s=READY_S)
 
     def result_of(self, query: str) -> list[dict[str, Any]]:
-        """The vector that a query returns; empty while Prometheus starts."""
+        """The vector that a query returns."""
         url = f"http://127.0.0.1:{self._port}/api/v1/query?{urllib.parse.urlencode({'query': query})}"
         try:
             with urllib.request.urlopen(url, timeout=10.0) as answer:
-                content = json.loads(answer.read())
+                return list(json.loads(answer.read())["data"]["result"])
         except urllib.error.HTTPError as error:
-            if error.code == 503:
-                return []
             raise AssertionError(f"{query}: {error.read().decode()}") from error
-        except OSError:
-            return []
-        return list(content["data"]["result"])
+
+    def _has_scraped(self) -> bool:
+        try:
+            return any(float(each["value"][1]) >= 3 for each in self.result_of("count_over_time(up[1m])"))
+        except (OSError, AssertionError):  # it does not listen yet, or answers that it starts
+            return False
 
     def stop(self) -> None:
         """End it."""
         self._process.kill()
 
 
+class Scraped(NamedTuple):
+    """A Prometheus that has scraped a service, and the text of the metrics of that service."""
+
+    prometheus: Prometheus
+    text: str
+
+
 @pytest.fixture(scope="module")
-def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
+def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
     metrics = Metrics(["logs"])
     health = Health(["logs"], on_change=metrics.state)
     health.change("logs", State.RUNNING)
     counts = Counts(read=10, stored=9, dead_lettered_by=Counter({("no_match", "regex"): 1}), flush_s=[0.1])
-    metrics.attempted("logs", counts)
-    metrics.observe_batch("logs", counts, 0.4)
+    counts.components = {(ComponentType.DECORATOR, "regex"): Figures(10, 9, failed=1, sampled=2, sampled_ns=50_000)}
+
+    def page() -> tuple[str, bytes]:
+        """The metrics after another micro-batch."""
+        metrics.attempted("logs", counts)
+        metrics.observe_batch("logs", counts, 0.4)
+        return metrics.render()
+
+    metrics.acknowledged("logs", 1.0, 1_000)
     metrics.lag("logs", "web", 0, 7)
     metrics.retention("logs", {("web", 0): 0.5})
-    with HttpEndpoint("127.0.0.1:0", pages(health, metrics.render)) as endpoint:
+    jobs = Jobs(metrics)
+    jobs.submit(job_of("compaction", {"table": "counters"}))
+    with HttpEndpoint("127.0.0.1:0", pages(health, page, jobs=jobs)) as endpoint:
         server = Prometheus(tmp_path_factory.mktemp("prometheus") / "server", endpoint.url)
         server.start()
-        yield server
+        yield Scraped(server, metrics.render()[1].decode())
         server.stop()
 
 
@@ -100,14 +116,26 @@ def queries(row: str | None = None) -> list[str]:
     ]
 
 
-def test_every_query_is_answered(prometheus: Prometheus) -> None:
+def test_every_query_is_answered_and_shows_what_the_service_has(scraped: Scraped) -> None:
+    has = {line.partition("{")[0].partition(" ")[0] for line in scraped.text.splitlines() if not line.startswith("#")}
     assert len(queries()) > 50
+    shown = 0
     for query in queries():
-        prometheus.result_of(query)  # fails for one that Prometheus does not parse
+        found = scraped.prometheus.result_of(query)  # fails for one that Prometheus does not parse
+        if set(re.findall(r"attr2hbase_\w+", query)) <= has:
+            assert found, query
+            shown += 1
+    assert shown > 30
 
 
-def test_overview_shows_the_pipeline(prometheus: Prometheus) -> None:
+def test_overview_shows_the_pipeline(scraped: Scraped) -> None:
     shown = {
-        query: {each["metric"].get("pipeline") for each in prometheus.result_of(query)} for query in queries("Overview")
+        query: {each["metric"].get("pipeline") for each in scraped.prometheus.result_of(query)}
+        for query in queries("Overview")
     }
     assert set(map(frozenset, shown.values())) == {frozenset({"logs"})}
+
+
+def test_jobs_are_shown_by_their_kind(scraped: Scraped) -> None:
+    [query] = [each for each in queries("Jobs") if "(attr2hbase_jobs{" in each]
+    assert {each["metric"]["kind"] for each in scraped.prometheus.result_of(query)} == {"compaction"}

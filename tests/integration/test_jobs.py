@@ -49,7 +49,7 @@ def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: K
         assert totals["read"] == totals["stored"] >= 600
         expected = made.expected(service.checkpoint("ticks"), "t")
         service.wait_for(
-            lambda: service.metric("attr2hbase_jobs_ended_total", job="replay", state="done") == 1, "ended"
+            lambda: service.metric("attr2hbase_jobs_ended_total", kind="replay", state="done") == 1, "ended"
         )
         ended = job(service)
         assert (ended["state"], ended["subject"], ended["done"]) == ("done", "ticks", ended["total"])

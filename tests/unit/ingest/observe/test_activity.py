@@ -142,6 +142,7 @@ def test_components_have_totals_and_the_rates_of_the_last_minute():
         "sent": 150,
         "dropped": 6,
         "failed": 24,
+        "recent": {"received": 120, "sent": 90, "dropped": 6, "failed": 24},
         "rates": {"received_per_s": 2.0, "sent_per_s": 1.5, "dropped_per_s": 0.1, "failed_per_s": 0.4},
         "microseconds": 3.0,
         "time_share": 0.75,

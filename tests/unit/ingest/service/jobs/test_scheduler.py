@@ -186,18 +186,20 @@ def test_metrics_count_by_kind(bench: Bench):
     bench.start()
     assert bench.becomes(job_id, "running")
     assert bench.metric("attr2hbase_jobs{") == [
-        'attr2hbase_jobs{job="held",state="running"} 1.0',
-        'attr2hbase_jobs{job="held",state="waiting"} 1.0',
+        'attr2hbase_jobs{kind="held",state="running"} 1.0',
+        'attr2hbase_jobs{kind="held",state="waiting"} 1.0',
     ]
     bench.seconds = 3.0
     job.started().report(Progress(1, 4))
-    assert bench.metric("attr2hbase_job_progress_ratio") == ['attr2hbase_job_progress_ratio{job="held"} 0.25']
-    assert bench.metric("attr2hbase_job_seconds_total") == ['attr2hbase_job_seconds_total{job="held"} 3.0']
+    assert bench.metric("attr2hbase_job_progress_ratio") == ['attr2hbase_job_progress_ratio{kind="held"} 0.25']
+    assert bench.metric("attr2hbase_job_seconds_total") == ['attr2hbase_job_seconds_total{kind="held"} 3.0']
     bench.seconds = 5.0
     job.end(RuntimeError("broken"))
     assert bench.becomes(job_id, "failed")
-    assert bench.metric("attr2hbase_job_seconds_total") == ['attr2hbase_job_seconds_total{job="held"} 5.0']
-    assert bench.metric("attr2hbase_jobs_ended_total") == ['attr2hbase_jobs_ended_total{job="held",state="failed"} 1.0']
+    assert bench.metric("attr2hbase_job_seconds_total") == ['attr2hbase_job_seconds_total{kind="held"} 5.0']
+    assert bench.metric("attr2hbase_jobs_ended_total") == [
+        'attr2hbase_jobs_ended_total{kind="held",state="failed"} 1.0'
+    ]
     other.end()
 
 
