@@ -43,6 +43,19 @@ class DriverTables(NamedTuple):
     owning: frozenset[str]
 
 
+class Released(NamedTuple):
+    """
+    What users are told of a table whose feature has ended.
+
+    Attributes:
+        table: its name.
+        message: for the log.
+    """
+
+    table: str
+    message: str
+
+
 class DriverFeature:
     """
     The half on the driver of a feature, for the tables of one pipeline; by default it does nothing.
@@ -59,8 +72,8 @@ class DriverFeature:
             ConflictError: another pipeline owns one.
         """
 
-    def release_others(self) -> list[str]:
-        """End the feature of tables that are declared without it; returns the tables of which users are told."""
+    def release_others(self) -> list[Released]:
+        """End the feature of tables that are declared without it; returns what users are told."""
         return []
 
     def claim(self) -> None:

@@ -82,7 +82,8 @@ class TableFeature(ABC, Generic[OptionsT]):
         has_owner: whether one pipeline owns a table with the feature: it alone knows up to which batch time the table
             is complete.
         is_followed: whether programs read what is written, in order, up to the committed position of the table.
-        words: for the feature, in messages.
+        words: for a feature with an owner, in messages, as in "a feed"; such a feature is recorded in the property of a
+            table that has its name.
         needs_ranks: whether its writer needs the ranks of the splits.
         only_named: whether only a sink that names the table can write it; else also one whose events name it.
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.

@@ -201,14 +201,14 @@ class PipelineTables:
         """End what the file no longer declares of tables; a store that does not answer is no reason not to start."""
         try:
             self._tables.check(take_over=self._options.take_over)  # a start that is refused changes no table
-            closed = self._tables.release_undeclared()
+            ended = self._tables.release_undeclared()
         except IngestError as error:
             if error.disposition is not Disposition.RETRY:
                 raise
             _log.warning("feeds and deferred updates that are no longer declared are not ended", reason=str(error))
             return
-        for table in closed:
-            _log.warning("the change feed of a table is closed: the file does not declare it any more", table=table)
+        for table, message in ended:
+            _log.warning(message, table=table)
 
     def _runs_again_at(self, uncommitted: int | None) -> int | None:
         """

@@ -33,7 +33,7 @@ class Feed(TableFeature[FeedOptions]):
     is_in_dry_runs = False
     has_owner = True
     is_followed = True
-    words = "feed"
+    words = "a feed"
 
     def check(self, options: FeedOptions, table: CheckedTable, file: CheckedFile) -> None:
         """Report a table whose feed cannot be written, and sinks that cannot write one."""

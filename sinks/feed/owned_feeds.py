@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ingest.api import FeedSpec, Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures
+from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures, Released
 from ingest.api.feeds import FEED, MARGIN_S, feed_table_spec
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.register import changed
@@ -17,6 +17,8 @@ from sinks.owning.committed_position import COMMITTED, OWNER, CommittedPosition
 from sinks.owning.owner import OtherOwnerError, release
 from sinks.rowkeys.row_format import RowFormat
 from sinks.table_records import ensure_declared
+
+_CLOSED = "the change feed of a table is closed: the file does not declare it any more"
 
 
 class OwnedFeeds(DriverFeature):
@@ -63,9 +65,9 @@ class OwnedFeeds(DriverFeature):
                         hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
                     )
 
-    def release_others(self) -> list[str]:
-        """Close the feeds of tables that the pipeline no longer declares with a change feed; returns these tables."""
-        closed: list[str] = []
+    def release_others(self) -> list[Released]:
+        """Close the feeds of tables that the pipeline no longer declares with a change feed."""
+        closed: list[Released] = []
         for name, tables in self._others.items():
             for table in tables:
                 with self._stores[name].held() as store:
@@ -74,7 +76,7 @@ class OwnedFeeds(DriverFeature):
                         continue
                     changed(_register(store, table), lambda _: None)
                     release(store, table, self._owning - {FEED})
-                    closed.append(table)
+                    closed.append(Released(table, _CLOSED))
         return closed
 
     def newest_edge_ms(self) -> int:

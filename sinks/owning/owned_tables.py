@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ingest.api import Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables, StoreFeatures
+from ingest.api.driver_feature import DriverFeature, DriverTables, Released, StoreFeatures
 from ingest.api.table_feature import TableFeature
 from sinks.owning.committed_position import (
     COMMITTED,
@@ -133,18 +133,18 @@ class OwnedTables:
             for half in self._halves:
                 half.check_others()
 
-    def release_undeclared(self) -> list[str]:
+    def release_undeclared(self) -> list[Released]:
         """
         End the features of tables that the pipeline no longer declares with them.
 
         Returns:
-            The tables of which users are told.
+            What users are told.
 
         Raises:
             UpdatesDifferError: a table has rows of deferred updates.
             StoreError: a store is unavailable.
         """
-        return [table for half in self._halves for table in half.release_others()]
+        return [released for half in self._halves for released in half.release_others()]
 
     def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
         """

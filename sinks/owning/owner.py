@@ -48,7 +48,7 @@ def refuse_other_owner(
     needing = [each for each in owning if each.name in properties] or [each for each in owning if each.is_in(spec)]
     if needing:
         raise OtherOwnerError(
-            f'pipeline "{owner}" owns table "{spec.name}" with its {needing[0].words}',
+            f'pipeline "{owner}" owns table "{spec.name}" with its {needing[0].words.removeprefix("a ")}',
             hint=f'if "{owner}" has ended for good, run with --take-over; else use another table',
         )
 

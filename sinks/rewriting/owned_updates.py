@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from ingest.api import Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables
+from ingest.api.driver_feature import DriverFeature, DriverTables, Released
 from sinks.owning.owner import release
 from sinks.rewriting.counted_letters import change_counted
 from sinks.rewriting.incomplete_updates import remove_updates
@@ -25,7 +25,7 @@ class OwnedUpdates(DriverFeature):
         self._tables = tables
         self.letters = OwnedLetters(tables.stores, tables.owned)
 
-    def release_others(self) -> list[str]:
+    def release_others(self) -> list[Released]:
         """
         End the deferred updates of tables without rows.
 

@@ -31,8 +31,8 @@ from ingest.api import (
     WriteCounts,
 )
 from ingest.api.cells import MAX_ROW_KEY_BYTES, rejection_reason
-from ingest.api.feeds import FEED
 from ingest.api.notation import shown
+from ingest.catalog import table_features
 from ingest.clock import now_ms
 from ingest.config.model import Component
 from ingest.durable import make_folder
@@ -177,14 +177,14 @@ def write_plan(table: SourceTable, mapper: RowMapper) -> WritePlan:
 
 
 def _buckets(store: Store[Any], table: str) -> int | None:
-    rows = RowFormat.recorded(store, table)
-    if rows.updates or FEED in store.properties(table):
-        what = "deferred updates" if rows.updates else "a feed"
-        raise ConflictError(
-            f'table "{table}" has {what}, which only the pipeline that owns it writes',
-            hint="send the rows through the pipeline's source, or use another table",
-        )
-    return rows.buckets
+    properties = store.properties(table)
+    for feature in table_features():
+        if feature.has_owner and feature.name in properties:
+            raise ConflictError(
+                f'table "{table}" has {feature.words}, which only the pipeline that owns it writes',
+                hint="send the rows through the pipeline's source, or use another table",
+            )
+    return RowFormat.recorded(store, table).buckets
 
 
 def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:

@@ -205,7 +205,7 @@ def test_a_feed_that_is_no_longer_declared_is_closed(store: Refusing) -> None:
     claimed(store).half(OwnedFeeds).batches("s", 1_000)
     plain = owned_of("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
 
-    assert plain.half(OwnedFeeds).release_others() == ["t"]
+    assert [each.table for each in plain.half(OwnedFeeds).release_others()] == ["t"]
     assert store.properties("t") == {}
     assert plain.half(OwnedFeeds).release_others() == []
     claimed(store).half(OwnedFeeds).batches("s", 2_000)
@@ -219,7 +219,7 @@ def test_the_feed_of_another_pipeline_is_not_closed(store: Refusing) -> None:
     with pytest.raises(ConflictError, match='pipeline "p" owns table "t" with its feed'):
         other.check()
     other.check(take_over=True)
-    assert other.release_undeclared() == ["t"]
+    assert [each.table for each in other.release_undeclared()] == ["t"]
 
 
 def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
@@ -235,7 +235,7 @@ def test_a_feed_is_closed_though_a_split_is_requested_meanwhile(
 
     monkeypatch.setattr(store, "set_property", after_a_request)
     plain = owned_of("p", {"s": DriverStore(store)}, {"s": []}, {"s": {"t"}})
-    assert plain.release_undeclared() == ["t"]
+    assert [each.table for each in plain.release_undeclared()] == ["t"]
     assert store.properties("t") == {}
 
 

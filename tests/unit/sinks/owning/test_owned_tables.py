@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import FamilySpec, Model, Store, TableSpec
 from ingest.api.declared_table import DeclaredTable, Locator
-from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures
+from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures, Released
 from ingest.api.table_feature import TableFeature
 from sinks.feed.feature import Feed
 from sinks.memory import MemorySettings, MemoryStore
@@ -26,8 +26,8 @@ class CountedHalf(DriverFeature):
     def check_others(self) -> None:
         self.calls.append("check_others")
 
-    def release_others(self) -> list[str]:
-        return sorted(self.tables.others["s"])
+    def release_others(self) -> list[Released]:
+        return [Released(table, "ended") for table in sorted(self.tables.others["s"])]
 
     def claim(self) -> None:
         self.calls.append("claim")
@@ -78,7 +78,7 @@ def owned(store: MemoryStore) -> tuple[OwnedTables, CountedHalf]:
 def test_half_of_a_feature_is_called_at_a_start_and_for_its_tables() -> None:
     tables, half = owned(MemoryStore(MemorySettings()))
     assert half.tables.owning == {"updates", "counted", "feed"}
-    assert tables.release_undeclared() == ["other"]
+    assert tables.release_undeclared() == [("other", "ended")]
     tables.claim()
     assert half.calls == ["check_others", "claim"]
     assert tables.add_to_rows
