@@ -17,6 +17,7 @@ from selenium.webdriver.support.ui import WebDriverWait
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
+from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 from ingest.service.control import Control
 from ingest.service.endpoint.http import HttpEndpoint
@@ -100,6 +101,7 @@ def busy(service: Service) -> Service:
     service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")
     service.activity.failed("orders", "store_unavailable", "no region server answers at hbase-1:16020")
     service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
+    service.activity.jvm(JvmMemory(300 << 20, 1 << 30, 1.5))
     service.jobs.submit(job_of("compaction", {"table": "counters"}))
     return service
 
@@ -165,6 +167,8 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Serv
     opened.find_element(By.LINK_TEXT, "access").click()
     page.wait_for("at most 100", "#plots")
     page.wait_for("compaction counters waiting", "#jobs")
+    page.wait_for("Memory: driver ", "#memory")
+    page.wait_for("heap of Spark's JVM 300 MiB of 1,024 MiB, 1.5 s of garbage collection", "#memory")
     assert problems_of(opened) == []
 
 

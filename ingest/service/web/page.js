@@ -9,6 +9,7 @@ const SVG = "http://www.w3.org/2000/svg";
 const byId = (id) => document.getElementById(id);
 
 let pipelines = [];
+let memory = {driver_bytes: 0, jvm: null};
 let jobs = [];
 let history = {step_s: 30, pipelines: {}};
 let lost = "";  // since when the service does not answer
@@ -42,6 +43,7 @@ function seconds(value) {
   return value < 172800 ? `${Math.round(value / 3600)} h` : `${Math.round(value / 86400)} d`;
 }
 
+const mib = (bytes) => `${number(Math.round(bytes / 1048576))} MiB`;
 const percent = (value) => `${number(value * 100)} %`;
 const share = (part, whole) => (whole ? `${number(part)} (${percent(part / whole)})` : number(part));
 const ago = (ms) => seconds(Math.max(1, Math.round((Date.now() - ms) / 1000)));
@@ -258,6 +260,17 @@ function partitions(pipeline) {
   return made;
 }
 
+function showMemory() {
+  const known = memory.driver_bytes ? [`driver ${mib(memory.driver_bytes)}`] : [];
+  if (memory.jvm) {
+    const {heap_used_bytes: used, heap_max_bytes: most, gc_seconds: gc} = memory.jvm;
+    known.push(`heap of Spark's JVM ${mib(used)} of ${mib(most)}, ${number(gc)} s of garbage collection`);
+  }
+  const workers = Math.max(0, ...pipelines.map((each) => each.worker_bytes ?? 0));
+  if (workers) known.push(`largest worker ${mib(workers)}`);
+  put(byId("memory"), known.length ? `Memory: ${known.join("; ")}` : "");
+}
+
 // --- jobs ----------------------------------------------------------------------------------------------------------
 
 const jobRows = new Map();
@@ -397,12 +410,14 @@ function show() {
   showSummary();
   showList();
   showDetail();
+  showMemory();
   showJobs();
 }
 
 async function refresh() {
   const [status, work] = await Promise.all([asked("pipelines"), asked("jobs")]);
   pipelines = status.pipelines;
+  memory = status.memory;
   jobs = work.jobs;
   showKinds(work.kinds);
   if (lost) {
