@@ -7,9 +7,9 @@ it hides.
 """
 
 import struct
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
@@ -58,10 +58,12 @@ class _Shape:
 
     Attributes:
         puts: number of those that are being encoded.
+        times_ms: of the same.
     """
 
     parts: list[_Part]
     puts: int = 0
+    times_ms: set[int] = field(default_factory=set)
 
 
 class FileCells:
@@ -88,10 +90,15 @@ class FileCells:
         Raises:
             RefusalError: a mutation can never be written.
         """
-        puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
-        if len(puts) == len(mutations) == len({put.row for put in puts}):
+        times = Counter(mutation.row for mutation in mutations)
+        puts = [mutation for mutation in mutations if isinstance(mutation, Put) and times[mutation.row] == 1]
+        if len(puts) == len(mutations):
             return self._of_puts(puts)
-        return self._of_any(mutations, families)
+        found = self._of_puts(puts) if puts else {}
+        others = [mutation for mutation in mutations if isinstance(mutation, Delete) or times[mutation.row] > 1]
+        for family, rows in self._of_any(others, families).items():
+            found[family] = _merged(found[family], rows) if family in found else rows
+        return found
 
     def _of_puts(self, puts: list[Put]) -> dict[bytes, FamilyRows]:
         """Of puts without a common row key: each is joined from kept pieces."""
@@ -103,16 +110,11 @@ class FileCells:
         used: list[_Shape] = []
         try:
             self._assemble(puts, stamps, rows, used)
-            earliest, latest = min(stamps), max(stamps)
-            found = {family: FamilyRows(own, 0, 0, earliest, latest, earliest) for family, own in rows.items()}
-            for shape in used:
-                for part in shape.parts:
-                    found[part.family].cells += shape.puts * part.cells
-                    found[part.family].key_bytes += shape.puts * part.key_bytes
+            return {family: _family_rows(family, own, used) for family, own in rows.items()}
         finally:
             for shape in used:
                 shape.puts = 0
-        return found
+                shape.times_ms.clear()
 
     def _assemble(
         self,
@@ -129,6 +131,7 @@ class FileCells:
             if not shape.puts:
                 used.append(shape)
             shape.puts += 1
+            shape.times_ms.add(put.timestamp_ms)
             for family, assemble, values, _, _ in shape.parts:
                 rows[family].append((row, assemble(row, stamp, values(columns))))
 
@@ -162,7 +165,7 @@ class FileCells:
         )
 
     def _of_any(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
-        """Of any mutations: each cell is sorted by itself."""
+        """Of any mutations: each cell is sorted by itself, which takes many times as long."""
         cells: dict[_Key, bytes] = {}
         for mutation in mutations:
             refusals.check_row(mutation.row)
@@ -196,6 +199,34 @@ class FileCells:
         key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
         refusals.check_cell_bytes(_EXTRA_BYTES + _LENGTH_BYTES + key_bytes + value_bytes, self._max_cell_bytes)
         return _HEAD.pack(key_bytes, value_bytes, row_bytes)
+
+
+def _family_rows(family: bytes, rows: list[tuple[bytes, bytes]], shapes: Sequence[_Shape]) -> FamilyRows:
+    """The rows of a family, whose puts have these shapes."""
+    own = [(shape, part) for shape in shapes for part in shape.parts if part.family == family]
+    times_ms = set[int]().union(*(shape.times_ms for shape, _ in own))
+    return FamilyRows(
+        rows,
+        sum(shape.puts * part.cells for shape, part in own),
+        sum(shape.puts * part.key_bytes for shape, part in own),
+        min(times_ms),
+        max(times_ms),
+        min(times_ms),
+    )
+
+
+def _merged(one: FamilyRows, other: FamilyRows) -> FamilyRows:
+    """The rows of both, which have no row key in common."""
+    times = [each.earliest_put_ms for each in (one, other) if each.earliest_put_ms is not None]
+    return FamilyRows(
+        sorted(one.rows + other.rows, key=itemgetter(0)),
+        one.cells + other.cells,
+        one.key_bytes + other.key_bytes,
+        min(one.earliest_ms, other.earliest_ms),
+        max(one.latest_ms, other.latest_ms),
+        min(times, default=None),
+        one.family_deletes + other.family_deletes,
+    )
 
 
 def _values_of(

@@ -78,7 +78,9 @@ def test_puts_of_different_rows_are_the_cells_of_their_families(puts: list[Put],
     found = files_of(puts, form)
     assert set(found) == {cell.family for cell in expected}
     for family, file in found.items():
-        assert file.cells == [cell for cell in expected if cell.family == family]
+        own = [cell for cell in expected if cell.family == family]
+        assert file.cells == own
+        assert int.from_bytes(file.info[b"EARLIEST_PUT_TS"], "big") == min(cell.time_ms for cell in own)
 
 
 @given(mutations=st.lists(st.one_of(PUTS, DELETES), min_size=1, max_size=12), form=FORMS)
