@@ -100,6 +100,20 @@ def test_login_and_protection(secured: SecuredHBase, qop: Qop) -> None:
     assert is_readable == (qop is not Qop.AUTH_CONF)
 
 
+def test_files_of_the_cluster_and_a_keytab(secured: SecuredHBase) -> None:
+    """They name ZooKeeper, the principals and the protections; the strongest one is used."""
+    login = {"principal": secured.principal, "keytab": str(secured.keytab)}
+    settings = HBaseSettings.model_validate(
+        {"site": str(secured.server.folder / "conf"), "timeout": "60s", "security": {"kerberos": login}}
+    )
+    kerberos = settings.security.kerberos
+    assert kerberos is not None
+    assert (settings.bootstrap_servers, kerberos.qop) == (None, Qop.AUTH_CONF)
+    assert kerberos.server_principal.startswith("hbase/localhost@")
+    with opened(settings) as store:
+        writes_and_reads(store)
+
+
 def test_ticket_of_kinit(secured: SecuredHBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache = tmp_path / "cache"
     secured.kdc.kinit(secured.principal, secured.keytab, cache)
