@@ -118,6 +118,7 @@ class Page:
     def __init__(self, opened: Chrome, url: str, path: str = "/") -> None:
         self.opened = opened
         opened.get("about:blank")  # else a change of the fragment alone loads nothing
+        problems_of(opened)  # of a page whose service has ended
         opened.get(f"{url}{path}")
 
     def text(self, selector: str = "body") -> str:

@@ -347,7 +347,7 @@ async function command(path, content, done) {
   } else {
     answer((await response.text()).trim());
   }
-  await refresh();
+  await attempt(refresh);
 }
 
 document.addEventListener("click", (event) => {
@@ -435,15 +435,19 @@ async function refreshHistory() {
   show();
 }
 
+// Does what asks the service, and says that it has not answered: once, since a screen reader reads it aloud.
+async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    lost ||= `The service has not answered since ${time(Date.now())}; what is shown is older (${error.message})`;
+    put(byId("connection"), lost);
+  }
+}
+
 async function every(ms, action) {
   for (;;) {
-    try {
-      if (!document.hidden) await action();
-    } catch (error) {
-      // said once, since a screen reader reads it aloud
-      lost ||= `The service has not answered since ${time(Date.now())}; what is shown is older (${error.message})`;
-      put(byId("connection"), lost);
-    }
+    if (!document.hidden) await attempt(action);
     await new Promise((resolve) => { setTimeout(resolve, ms); });
   }
 }
