@@ -58,7 +58,7 @@ class BlockWriter:
 
     def add(self, kind: Kind, content: bytes) -> Place:
         """Write a block."""
-        stored = _unambiguous(self._codec, content)
+        stored = self._codec.compressed(content)
         size = HEAD.size + len(stored)
         chunks = -(-size // CHUNK_BYTES)
         before = self._before.get(kind, -1)
@@ -77,16 +77,3 @@ def _checksums(head: bytes, content: bytes) -> bytes:
     sums = [zlib.crc32(view[:first], zlib.crc32(head))]
     sums += [zlib.crc32(view[at : at + CHUNK_BYTES]) for at in range(first, len(content), CHUNK_BYTES)]
     return struct.pack(f">{len(sums)}I", *sums)
-
-
-def _unambiguous(codec: Codec, content: bytes) -> bytes:
-    """
-    A content as it is stored.
-
-    HBase takes a block in memory for one that is not compressed if it has the size that it would have then, also with
-    the head of the next block (`HFileBlock.isUnpacked`). So none may have that size.
-    """
-    if codec is Codec.NONE:
-        return content
-    sizes = {len(content), len(content) + HEAD.size}
-    return next(stored for stored in codec.encodings(content) if len(stored) not in sizes)

@@ -6,7 +6,7 @@ block, then for each piece of it 4 bytes with the compressed length, and the pie
 """
 
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from enum import Enum
 from functools import cache
 from typing import cast
@@ -15,9 +15,8 @@ PIECE_BYTES = 128 << 10
 """Of a block, compressed by itself: the decoders of Hadoop have buffers of 256 KiB."""
 _GZIP = 31
 """`wbits` of zlib for the largest window and the head of gzip."""
-_GZIP_LEVELS = (1, 0, 6)
-"""Level 6 takes three times as long as 1 for files that are a fifth smaller, and a compaction compresses again."""
-_MAX_DIVISION = 4
+_GZIP_LEVEL = 1
+"""Level 6 takes three times as long for files that are a fifth smaller, and a compaction compresses again."""
 
 
 class Codec(Enum):
@@ -30,16 +29,13 @@ class Codec(Enum):
     ZSTD = 6
     """As HBase's own codecs frame it. Hadoop's native one, the default of HBase, has no frame: it cannot read this."""
 
-    def encodings(self, block: bytes) -> Iterator[bytes]:
-        """A block, compressed: first the encoding to prefer, then others of other sizes; itself with `NONE`."""
+    def compressed(self, block: bytes) -> bytes:
+        """A block, compressed; itself with `NONE`."""
         if self is Codec.NONE:
-            yield block
-        elif self is Codec.GZ:
-            yield from (zlib.compress(block, level, wbits=_GZIP) for level in _GZIP_LEVELS)
-        else:
-            compress = _compressor(_ARROW[self])
-            for pieces in range(1, _MAX_DIVISION):
-                yield _framed(block, min(len(block) // pieces + 1, PIECE_BYTES), compress)
+            return block
+        if self is Codec.GZ:
+            return zlib.compress(block, _GZIP_LEVEL, wbits=_GZIP)
+        return _framed(block, _compressor(_ARROW[self]))
 
 
 _ARROW = {Codec.SNAPPY: "snappy", Codec.LZ4: "lz4_raw", Codec.ZSTD: "zstd"}
@@ -53,9 +49,9 @@ def _compressor(name: str) -> Callable[[bytes], bytes]:
     return lambda data: cast("bytes", compress(data, asbytes=True))
 
 
-def _framed(block: bytes, piece_bytes: int, compress: Callable[[bytes], bytes]) -> bytes:
+def _framed(block: bytes, compress: Callable[[bytes], bytes]) -> bytes:
     parts = [len(block).to_bytes(4, "big")]
-    for at in range(0, max(len(block), 1), piece_bytes):
-        piece = compress(block[at : at + piece_bytes])
+    for at in range(0, max(len(block), 1), PIECE_BYTES):
+        piece = compress(block[at : at + PIECE_BYTES])
         parts += (len(piece).to_bytes(4, "big"), piece)
     return b"".join(parts)

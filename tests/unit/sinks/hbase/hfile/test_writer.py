@@ -1,9 +1,7 @@
 """Files of HBase's format, read by a second implementation."""
 
-import random
 from collections.abc import Collection, Sequence
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -133,15 +131,6 @@ def test_a_row_that_is_larger_than_a_block_has_one_of_its_own():
     file = files_of(puts, FileFormat(Codec.SNAPPY))[b"a"]
     assert file.data_blocks == 2
     assert [len(cell.value) for cell in file.cells] == [0, 200_000, 0]
-
-
-@pytest.mark.parametrize("codec", [codec for codec in Codec if codec is not Codec.NONE])
-def test_no_compressed_block_has_the_size_that_it_would_have_without_compression(codec: Codec):
-    """The reader asserts it; some of these sizes of random bytes would have it with the preferred encoding."""
-    noise = random.Random(1)
-    puts = [Put(b"%06d" % size, {b"a:q": noise.randbytes(size)}, 1) for size in range(0, 12_000, 13)]
-    file = files_of(puts, FileFormat(codec, block_bytes=1, has_bloom=False))[b"a"]
-    assert file.data_blocks == len(puts)
 
 
 def test_file_says_what_hbase_needs_to_open_it():
