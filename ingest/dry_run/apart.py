@@ -10,11 +10,12 @@ import pickle
 import resource
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import IO, Any
 
 import orjson
 
@@ -30,11 +31,13 @@ CPU_S = 60
 """CPU time of the process; ten thousand events take a few seconds."""
 _WALL_S = 2.0 * CPU_S  # on a busy machine
 _POLL_S = 0.2
-_LAST_LINES = 3  # of stderr, in the error
+_LAST_LINES = 3  # of what the process prints, in the error
+_LAST_BYTES = 4_096
+_STDOUT, _STDERR = 1, 2
 
 
 class ComparisonFailedError(IngestError):
-    """Two versions of a pipeline could not be compared: a component is unavailable, or the comparison took too long."""
+    """Two versions of a pipeline could not be compared: a component is unavailable, takes too long, or ends Python."""
 
     code = "comparison_failed"
     remedy = "Run `attr2hbase diff` or `explain` with the new file to see which decorator is slow or fails."
@@ -68,7 +71,8 @@ def diff_apart(
         is_stopping: asked a few times a second; the process is killed if it returns True.
 
     Raises:
-        ComparisonFailedError: the process has failed, was killed, or needs more than a minute of CPU time.
+        ComparisonFailedError: the process has failed, was killed, has not answered, or needs more than a minute of CPU
+            time.
     """
     # a plan brings its files of plugins, which must be loaded before its tables are read
     versions = [(packed(each.plan), pickle.dumps(dict(each.tables))) for each in (old, new)]
@@ -82,26 +86,59 @@ def diff_apart(
         env=os.environ | {"PYTHONPATH": paths},
     )
     with process:
+        assert process.stderr is not None  # noqa: S101 - for mypy: it is a pipe
+        printed = _Printed(process.stderr)
+        process.stderr = None  # else `communicate` keeps all of it
         deadline = time.monotonic() + _WALL_S
         sent: bytes | None = content
         while True:
             try:
-                out, err = process.communicate(sent, timeout=_POLL_S)
+                out, _ = process.communicate(sent, timeout=_POLL_S)
                 break
             except subprocess.TimeoutExpired:
                 sent = None
                 if is_stopping() or time.monotonic() > deadline:
                     process.kill()
-    return _answer(process.returncode, out, err.decode(errors="replace"))
+    return _answer(process.returncode, out, printed.last())
 
 
-def _answer(code: int, out: bytes, err: str) -> dict[str, Any]:
+class _Printed:
+    """
+    What a process prints, of which the end is kept: a loop that prints would fill the memory.
+
+    Args:
+        stream: closed at its end.
+    """
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._kept = b""
+        self._thread = threading.Thread(target=self._read, args=(stream,), name="reload-check", daemon=True)
+        self._thread.start()
+
+    def _read(self, stream: IO[bytes]) -> None:
+        with stream:
+            while some := os.read(stream.fileno(), _LAST_BYTES):
+                self._kept = (self._kept + some)[-_LAST_BYTES:]
+
+    def last(self) -> str:
+        """Its last lines, after its end; a process that it has left behind is not waited for."""
+        self._thread.join(_POLL_S)
+        return " ".join(self._kept.decode(errors="replace").splitlines()[-_LAST_LINES:])
+
+
+def _answer(code: int, out: bytes, printed: str) -> dict[str, Any]:
     if code < 0:
         raise ComparisonFailedError(
             f"the comparison of the versions did not end within {CPU_S} s, or was killed (signal {-code})",
             hint="compare them with fewer records, or look for a slow decorator with 'attr2hbase explain'",
         )
-    answer: dict[str, Any] = orjson.loads(out) if out else {"error": " ".join(err.splitlines()[-_LAST_LINES:])}
+    try:
+        answer: dict[str, Any] = orjson.loads(out)
+    except orjson.JSONDecodeError as error:
+        raise ComparisonFailedError(
+            f"the process that compares the versions ended with exit code {code} and without an answer; "
+            f"it printed: {printed or 'nothing'}"
+        ) from error
     if "error" in answer:
         raise ComparisonFailedError(f"the versions could not be compared: {answer['error']}", hint=answer.get("hint"))
     return answer
@@ -124,8 +161,10 @@ def _compared(content: bytes) -> dict[str, Any]:
 
 def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
-    answer = _compared(sys.stdin.buffer.read())
-    sys.stdout.buffer.write(orjson.dumps(answer))
+    # what a plugin prints is no part of the answer
+    with os.fdopen(os.dup(_STDOUT), "wb") as answer:
+        os.dup2(_STDERR, _STDOUT)
+        answer.write(orjson.dumps(_compared(sys.stdin.buffer.read())))
 
 
 if __name__ == "__main__":

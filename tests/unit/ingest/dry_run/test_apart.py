@@ -20,6 +20,30 @@ def version(*decorators):
     return Version(plan(sink(), decorators=tuple(parts)), {})
 
 
+WRITTEN = """\
+import os
+from decorators.template import Value
+
+class Written(Value):
+    def decorate(self, event):
+        %s
+        return super().decorate(event)
+"""
+
+
+@pytest.fixture
+def written(tmp_path, monkeypatch):
+    """From a statement to a version whose decorator runs it for each event, before it sets the row key."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def version_with(statement):
+        (tmp_path / "written_decorator.py").write_text(WRITTEN % statement)
+        own = planned("value", "written_decorator:Written", settings_of(Value.settings_class(), KEY[1]))
+        return Version(plan(sink(), decorators=(own,)), {})
+
+    return version_with
+
+
 KEY = (Value, "{attribute: '2hb_', value: '%{body}'}")
 
 
@@ -60,3 +84,15 @@ def test_component_that_is_unavailable_is_named():
     other = Version(plan(sink(), decorators=(broken,)), {})
     with pytest.raises(ComparisonFailedError, match=r"the versions could not be compared: .*nothing"):
         diff_apart(version(KEY), other, [Given(body="a")], 1, is_stopping=lambda: False)
+
+
+def test_what_a_decorator_prints_is_no_part_of_the_answer(written):
+    printing = written("print('kept'); os.write(1, b'{'); os.write(2, b'seen')")
+    found = diff_apart(version(KEY), printing, [Given(body="a")], 1, is_stopping=lambda: False)
+    assert (found["events"], found["differs"]) == (1, False)
+
+
+def test_decorator_that_ends_python_fails_the_comparison_with_what_it_printed(written):
+    ending = written("os.write(1, b'first' + b'\\n' * 9_000 + b'bye'); os._exit(3)")
+    with pytest.raises(ComparisonFailedError, match=r"exit code 3 and without an answer; it printed: +bye$"):
+        diff_apart(version(KEY), ending, [Given(body="a")], 1, is_stopping=lambda: False)
