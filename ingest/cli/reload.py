@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ingest.amounts import counted
 from ingest.cli.command import FileArgument
 from ingest.cli.control import WAIT_S, reason_of, service_of
 from ingest.cli.output import Output
@@ -99,6 +100,12 @@ def _show_check(out: Output, client: "ServiceClient", found: dict[str, Any], *, 
     found["differences"] = client.reload_differences(found["id"])
     for each in found["differences"]:
         show_diff(out, each, more="'attr2hbase diff' shows more")
+        if each["limit_bytes"] is not None:
+            out.note(
+                f"{each['pipeline']}: {counted(each['events'], 'record')} of {found['check']:,} were compared, as many "
+                f"as have {each['limit_bytes'] >> 20} MiB",
+                "yellow",
+            )
     if not out.is_json and found["phase"] == "refused":
         out.note(f"the service keeps the old file: {found['reason']}", "yellow")
 

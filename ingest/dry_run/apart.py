@@ -26,9 +26,13 @@ from ingest.dry_run.diff import Diff, Results
 from ingest.dry_run.pipeline import DryRun
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
+from ingest.plugins.guard import OutOfMemoryError
 
 CPU_S = 60
 """CPU time of the process; ten thousand events take a few seconds."""
+MEMORY_BYTES = 2 << 30
+"""Of the process; it has both chains, such as their tables of `lookup`, and what they write for the events."""
+_TOO_LARGE = {"error": f"they need more than {MEMORY_BYTES >> 20} MiB", "hint": "compare them with fewer records"}
 _WALL_S = 2.0 * CPU_S  # on a busy machine
 _POLL_S = 0.2
 _LAST_LINES = 3  # of what the process prints, in the error
@@ -72,7 +76,7 @@ def diff_apart(
 
     Raises:
         ComparisonFailedError: the process has failed, was killed, has not answered, or needs more than a minute of CPU
-            time.
+            time or `MEMORY_BYTES`.
     """
     # a plan brings its files of plugins, which must be loaded before its tables are read
     versions = [(packed(each.plan), pickle.dumps(dict(each.tables))) for each in (old, new)]
@@ -146,21 +150,29 @@ def _answer(code: int, out: bytes, printed: str) -> dict[str, Any]:
 
 def _compared(content: bytes) -> dict[str, Any]:
     """In the process: what `diff_apart` returns, or the error."""
+    try:
+        return _difference(content)
+    except MemoryError:
+        return _TOO_LARGE
+    except IngestError as error:
+        return _TOO_LARGE if error.code == OutOfMemoryError.code else {"error": error.message, "hint": error.hint}
+
+
+def _difference(content: bytes) -> dict[str, Any]:
     versions, given, limit = pickle.loads(content)  # noqa: S301 - from our own service
     results, types = [], []
-    try:
-        for plan, tables in versions:
-            unpacked_plan = unpacked(plan)
-            declared: dict[str, Table] = pickle.loads(tables)  # noqa: S301 - as above
-            results.append(Results.of(DryRun(unpacked_plan, declared.values()).run(given)))
-            types.append(partial(column_types_in, declared))
-    except IngestError as error:
-        return {"error": error.message, "hint": error.hint}
+    for plan, tables in versions:
+        unpacked_plan = unpacked(plan)
+        declared: dict[str, Table] = pickle.loads(tables)  # noqa: S301 - as above
+        results.append(Results.of(DryRun(unpacked_plan, declared.values()).run(given)))
+        types.append(partial(column_types_in, declared))
     return Diff(tuple(given), *results).to_json(limit, *types)
 
 
 def _main() -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_S, CPU_S + 1))
+    # not the address space, which has the files of libraries and reserves for each thread
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
     # what a plugin prints is no part of the answer
     with os.fdopen(os.dup(_STDOUT), "wb") as answer:
         os.dup2(_STDERR, _STDOUT)

@@ -23,7 +23,7 @@ RECORDING_S = 1.0
 
 
 MAX_CHECKED = 10_000
-"""Records of a check: those of a large topic take seconds to read and run, and a few dozen MiB."""
+"""Records of a check: those of a large topic take seconds to read and run."""
 
 
 class ReloadRequest(Model):
@@ -82,7 +82,7 @@ class ReloadStatus:
         check: number of records with which each changed pipeline is compared with its running version; the file is
             refused if a result differs. 0 without a check.
         differences: what the check has found, for each changed pipeline: numbers of events, outcomes, rows and cells,
-            without contents.
+            without contents. `limit_bytes` is None, or the size at which it has left out older records.
     """
 
     phase: Phase = Phase.NONE

@@ -15,7 +15,7 @@ from ingest.clock import now_ms
 from ingest.config.changes import is_changed
 from ingest.config.model import Configuration
 from ingest.dry_run.apart import Version, diff_apart
-from ingest.dry_run.source_records import sample_of
+from ingest.dry_run.source_records import SAMPLE_BYTES, sample_of
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
 from ingest.plan.assemble import plan_of, sink_checks
@@ -207,15 +207,16 @@ class Reloader:
         old, count = self._shared.configuration, self.status.check
         found = []
         for name, plan in plans.items():
-            given = sample_of(configuration.pipelines[name], count)
-            if not given:
+            sample = sample_of(configuration.pipelines[name], count, _WITHOUT_CHECK)
+            if not sample.given:
                 raise ConfigError(
                     f'the source of pipeline "{name}" has no records to check its results with', hint=_WITHOUT_CHECK
                 )
             running = Version(plan_of(old, old.pipelines[name], self._shared.catalog), old.tables)
             new = Version(plan, configuration.tables)
-            difference = diff_apart(running, new, given, SHOWN, is_stopping=self._stopping.is_set)
-            found.append({"pipeline": name, **_hidden(difference, old.masks.hide)})
+            difference = diff_apart(running, new, sample.given, SHOWN, is_stopping=self._stopping.is_set)
+            limit_bytes = SAMPLE_BYTES if sample.is_cut else None
+            found.append({"pipeline": name, "limit_bytes": limit_bytes, **_hidden(difference, old.masks.hide)})
         self._control.compared = self.status.id, found
         self._control.reload_status = dataclasses.replace(self.status, differences=tuple(map(_numbers, found)))
         if differing := [each["pipeline"] for each in found if each["differs"]]:
@@ -352,7 +353,7 @@ def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
         for what, total in totals.items():
             total.update(table[what])
     return {
-        **{name: found[name] for name in ("pipeline", "events", "differs", "outcomes")},
+        **{name: found[name] for name in ("pipeline", "limit_bytes", "events", "differs", "outcomes")},
         **{what: dict(total) for what, total in totals.items()},
     }
 

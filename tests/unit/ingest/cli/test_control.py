@@ -311,7 +311,7 @@ class Checked(Control):
         number = super().reload(check)
         assert self.pop_reload()
         phase, reason = (Phase.REFUSED, "the check has found differences") if check else (Phase.DONE, "")
-        found = {"pipeline": "p", "events": 5, "differs": bool(check)}
+        found = {"pipeline": "p", "events": 3, "limit_bytes": 16 << 20, "differs": bool(check)}
         self.compared = number, [found | {"outcomes": [], "transitions": [], "tables": [compared_row("b")]}]
         self.reload_status = ReloadStatus(
             phase, reason=reason, check=check, id=number, differences=(found,) if check else ()
@@ -327,6 +327,7 @@ def test_reload_with_a_check_that_finds_differences_shows_them(pipeline: Path, i
         accepted = ingest("reload", "pipeline.yaml")
     assert (refused.code, refused.out.splitlines()[-2:]) == (1, ["  ~ k (event 0)", "      ~ f:q = a -> b"])
     assert refused.err.splitlines() == [
+        "p: 3 records of 5 were compared, as many as have 16 MiB",
         "the service keeps the old file: the check has found differences",
         "next: attr2hbase reload",
     ]

@@ -96,3 +96,10 @@ def test_decorator_that_ends_python_fails_the_comparison_with_what_it_printed(wr
     ending = written("os.write(1, b'first' + b'\\n' * 9_000 + b'bye'); os._exit(3)")
     with pytest.raises(ComparisonFailedError, match=r"exit code 3 and without an answer; it printed: +bye$"):
         diff_apart(version(KEY), ending, [Given(body="a")], 1, is_stopping=lambda: False)
+
+
+def test_comparison_without_enough_memory_fails(written):
+    # zeros that nobody touches need no memory of the machine
+    large = written("bytes(3 << 30)")
+    with pytest.raises(ComparisonFailedError, match="they need more than 2048 MiB; compare them with fewer records"):
+        diff_apart(version(KEY), large, [Given(body="a")], 1, is_stopping=lambda: False)

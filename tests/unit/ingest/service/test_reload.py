@@ -16,6 +16,7 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.changes import is_changed
 from ingest.config.model import Configuration
+from ingest.dry_run import source_records
 from ingest.durable import file_errors
 from ingest.masks import MASK
 from ingest.observe.activity import Activity
@@ -211,6 +212,15 @@ def test_check_accepts_a_file_with_which_no_result_differs(tmp_path: Path, monke
     (tmp_path / "in" / "a.log").write_text("k1\n")
     status = prepared(tmp_path, configuration(tmp_path), configuration(tmp_path, decorated), check=5).reload_status
     assert (status.phase, [each["differs"] for each in status.differences]) == (Phase.REPLACING, [False])
+
+
+def test_check_says_that_large_records_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(source_records, "SAMPLE_BYTES", 1)
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.log").write_text("k1\nk2\n")
+    status = prepared(tmp_path, configuration(tmp_path), configuration(tmp_path, decorated), check=5).reload_status
+    assert [(each["events"], each["limit_bytes"] is None) for each in status.differences] == [(1, False)]
 
 
 def test_check_without_records_refuses_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
