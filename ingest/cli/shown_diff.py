@@ -21,7 +21,7 @@ def show_diff(out: Output, found: Mapping[str, Any], *, more: str) -> None:
 
     Args:
         out: of the command.
-        found: as `ingest.dry_run.diff.Diff.to_json` returns it, with the name of the `pipeline`.
+        found: as `ingest.dry_run.diff.Diff.to_json` or `ingest.dry_run.shortened` returns it, with the name of the `pipeline`.
         more: how to see what is left out.
     """
     events = counted(found["events"], "event")
@@ -109,14 +109,14 @@ def _show_cell(out: Output, cell: Mapping[str, Any], *, is_marked: bool) -> None
         out.parts(head, (f"{_name(cell)} = ", "dim"), (before, "red"), (" -> ", "dim"), (after, "green"))
         return
     (write,) = [each for each in (old, new) if each is not None]
-    value = "" if "delete" in cell else _cut(_value(write["value"]))
+    value = "" if "delete" in cell else _cut(_written(write))
     out.parts(head, (_name(cell) + (" = " if value else ""), "dim"), (value, ""))
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, str]:
     """What differs between two writes: their values, else the times, else how many there are."""
     if old["value"] != new["value"]:
-        return _around(_value(old["value"]), _value(new["value"]))
+        return _around(_written(old), _written(new))
     if old["timestamp_ms"] != new["timestamp_ms"]:
         return moment(old["timestamp_ms"]), moment(new["timestamp_ms"])
     if old["writes"] != new["writes"]:
@@ -140,6 +140,15 @@ def _name(cell: Mapping[str, Any]) -> str:
 
 def _bytes(notation: Any) -> str:
     return readable(from_notation(notation))
+
+
+def _written(write: Mapping[str, Any]) -> str:
+    """The value of a write, or the part of it that `ingest.dry_run.shortened` has left."""
+    text = _value(write["value"])
+    part = write.get("part")
+    if part is None:
+        return text
+    return f"{'…' if part['from'] else ''}{text}{'…' if part['to'] < part['of'] else ''}"
 
 
 def _value(value: object) -> str:

@@ -24,6 +24,8 @@ from ingest.config.model import Table, column_types_in
 from ingest.config.test_cases import Given
 from ingest.dry_run.diff import Diff, Results
 from ingest.dry_run.pipeline import DryRun
+from ingest.dry_run.shortened import Limit, limited
+from ingest.masks import Masks
 from ingest.plan.codec import packed, unpacked
 from ingest.plan.plan import Plan
 from ingest.plugins.guard import OutOfMemoryError
@@ -62,16 +64,16 @@ class Version:
 
 
 def diff_apart(
-    old: Version, new: Version, given: Sequence[Given], limit: int | None, *, is_stopping: Callable[[], bool]
+    old: Version, new: Version, given: Sequence[Given], limit: Limit, *, is_stopping: Callable[[], bool]
 ) -> dict[str, Any]:
     """
-    The difference between two versions of a pipeline, as `Diff.to_json`; secrets are not masked.
+    The difference between two versions of a pipeline, as `limited`; secrets are masked only in values that are cut.
 
     Args:
         old: the version that runs.
         new: the version that shall run.
         given: the events.
-        limit: most rows of a table, and events of a transition.
+        limit: of the answer.
         is_stopping: asked a few times a second; the process is killed if it returns True.
 
     Raises:
@@ -159,14 +161,18 @@ def _compared(content: bytes) -> dict[str, Any]:
 
 
 def _difference(content: bytes) -> dict[str, Any]:
+    limit: Limit
     versions, given, limit = pickle.loads(content)  # noqa: S301 - from our own service
     results, types = [], []
+    masks = Masks()
     for plan, tables in versions:
         unpacked_plan = unpacked(plan)
         declared: dict[str, Table] = pickle.loads(tables)  # noqa: S301 - as above
         results.append(Results.of(DryRun(unpacked_plan, declared.values()).run(given)))
         types.append(partial(column_types_in, declared))
-    return Diff(tuple(given), *results).to_json(limit, *types)
+        masks.include(unpacked_plan.masks)
+    diff = Diff(tuple(given), *results)
+    return limited(lambda rows: diff.to_json(rows, *types), limit, masks)
 
 
 def _main() -> None:

@@ -15,6 +15,7 @@ from ingest.clock import now_ms
 from ingest.config.changes import is_changed
 from ingest.config.model import Configuration
 from ingest.dry_run.apart import Version, diff_apart
+from ingest.dry_run.shortened import Limit
 from ingest.dry_run.source_records import SAMPLE_BYTES, sample_of
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
@@ -33,6 +34,8 @@ STOP_S = 5.0
 """On a stop, time for a pipeline that is being built; its store or disk may hang."""
 SHOWN = 10
 """Rows of a table and events of a kind whose differences a check keeps."""
+DIFFERENCES_BYTES = 8 << 20
+"""Most of what a check finds, which the service keeps and sends in one answer."""
 _WITHOUT_CHECK = "a reload without a check takes the file: 'attr2hbase reload'"
 _log = logger(__name__)
 
@@ -205,6 +208,7 @@ class Reloader:
             SourceUnavailableError: the records cannot be read.
         """
         old, count = self._shared.configuration, self.status.check
+        limit = Limit(SHOWN, DIFFERENCES_BYTES // max(1, len(plans)))
         found = []
         for name, plan in plans.items():
             sample = sample_of(configuration.pipelines[name], count, _WITHOUT_CHECK)
@@ -214,7 +218,7 @@ class Reloader:
                 )
             running = Version(plan_of(old, old.pipelines[name], self._shared.catalog), old.tables)
             new = Version(plan, configuration.tables)
-            difference = diff_apart(running, new, sample.given, SHOWN, is_stopping=self._stopping.is_set)
+            difference = diff_apart(running, new, sample.given, limit, is_stopping=self._stopping.is_set)
             limit_bytes = SAMPLE_BYTES if sample.is_cut else None
             found.append({"pipeline": name, "limit_bytes": limit_bytes, **_hidden(difference, old.masks.hide)})
         self._control.compared = self.status.id, found

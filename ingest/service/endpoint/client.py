@@ -293,8 +293,7 @@ class ServiceClient:
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}), _NoRedirects(), *handlers)
         try:
             with opener.open(request, timeout=TIMEOUT_S) as answer:
-                found: bytes = answer.read(MAX_BYTES)
-                return found
+                found: bytes = answer.read(MAX_BYTES + 1)
         except urllib.error.HTTPError as error:
             with error:
                 text = error.read(MAX_BYTES).decode(errors="replace").strip()
@@ -303,6 +302,12 @@ class ServiceClient:
             raise self._unanswered(
                 method, error.reason if isinstance(error, urllib.error.URLError) else error
             ) from error
+
+        if len(found) > MAX_BYTES:
+            raise NoAnswerError(
+                f"the answer of {self.url} has more than {MAX_BYTES >> 20} MiB", hint="another program listens there"
+            )
+        return found
 
     def _unanswered(self, method: str, reason: object) -> IngestError:
         file = self._configuration.path

@@ -7,6 +7,7 @@ from decorators.template import Value
 from ingest.config.test_cases import Given
 from ingest.dry_run import apart
 from ingest.dry_run.apart import ComparisonFailedError, Version, diff_apart
+from ingest.dry_run.shortened import Limit
 from ingest.testing.events import settings_of
 from tests.support.parts import planned
 from tests.support.plans import plan, sink
@@ -20,6 +21,7 @@ def version(*decorators):
     return Version(plan(sink(), decorators=tuple(parts)), {})
 
 
+LIMIT = Limit(1, 1 << 20)
 WRITTEN = """\
 import os
 from decorators.template import Value
@@ -53,7 +55,7 @@ def cell(value):
 
 def test_versions_are_compared():
     given = [Given(body="a"), Given(body="b")]
-    found = diff_apart(version(KEY, cell("x")), version(KEY, cell("y")), given, 1, is_stopping=lambda: False)
+    found = diff_apart(version(KEY, cell("x")), version(KEY, cell("y")), given, LIMIT, is_stopping=lambda: False)
     (table,) = found["tables"]
     assert (found["events"], table["rows"]["changed"], len(table["changed_rows"])) == (2, 2, 1)
 
@@ -68,7 +70,7 @@ def test_comparison_ends_with_the_service():
     slow = (Regex, r"{pattern: '^(a+)+$', attributes: [x]}")
     given = [Given(body="a" * 40 + "b")] * 100
     with pytest.raises(ComparisonFailedError, match="or was killed"):
-        diff_apart(version(KEY), version(slow, KEY), given, 1, is_stopping=is_stopping)
+        diff_apart(version(KEY), version(slow, KEY), given, LIMIT, is_stopping=is_stopping)
     assert asked
 
 
@@ -76,30 +78,30 @@ def test_chain_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(apart, "_WALL_S", 0.0)
     slow = (Regex, r"{pattern: '^(a+)+$', attributes: [x]}")
     with pytest.raises(ComparisonFailedError, match="did not end within 60 s"):
-        diff_apart(version(KEY), version(slow, KEY), [Given(body="a" * 40 + "b")] * 100, 1, is_stopping=lambda: False)
+        diff_apart(version(KEY), version(slow, KEY), [Given(body="a" * 40 + "b")] * 100, LIMIT, is_stopping=lambda: False)
 
 
 def test_component_that_is_unavailable_is_named():
     broken = planned("value", "decorators.nothing:Value", settings_of(Value.settings_class(), KEY[1]))
     other = Version(plan(sink(), decorators=(broken,)), {})
     with pytest.raises(ComparisonFailedError, match=r"the versions could not be compared: .*nothing"):
-        diff_apart(version(KEY), other, [Given(body="a")], 1, is_stopping=lambda: False)
+        diff_apart(version(KEY), other, [Given(body="a")], LIMIT, is_stopping=lambda: False)
 
 
 def test_what_a_decorator_prints_is_no_part_of_the_answer(written):
     printing = written("print('kept'); os.write(1, b'{'); os.write(2, b'seen')")
-    found = diff_apart(version(KEY), printing, [Given(body="a")], 1, is_stopping=lambda: False)
+    found = diff_apart(version(KEY), printing, [Given(body="a")], LIMIT, is_stopping=lambda: False)
     assert (found["events"], found["differs"]) == (1, False)
 
 
 def test_decorator_that_ends_python_fails_the_comparison_with_what_it_printed(written):
     ending = written("os.write(1, b'first' + b'\\n' * 9_000 + b'bye'); os._exit(3)")
     with pytest.raises(ComparisonFailedError, match=r"exit code 3 and without an answer; it printed: +bye$"):
-        diff_apart(version(KEY), ending, [Given(body="a")], 1, is_stopping=lambda: False)
+        diff_apart(version(KEY), ending, [Given(body="a")], LIMIT, is_stopping=lambda: False)
 
 
 def test_comparison_without_enough_memory_fails(written):
     # zeros that nobody touches need no memory of the machine
     large = written("bytes(3 << 30)")
     with pytest.raises(ComparisonFailedError, match="they need more than 2048 MiB; compare them with fewer records"):
-        diff_apart(version(KEY), large, [Given(body="a")], 1, is_stopping=lambda: False)
+        diff_apart(version(KEY), large, [Given(body="a")], LIMIT, is_stopping=lambda: False)
