@@ -133,6 +133,8 @@ def _name(cell: Mapping[str, Any]) -> str:
     if "delete" in cell:
         deleted = cell["delete"]
         return "delete row" if deleted == "row" else " ".join(("delete", *deleted, *map(_bytes, deleted.values())))
+    if "order" in cell:
+        return "order of writes"
     if "name" in cell:
         return _bytes(cell["name"])
     return f"{_bytes(cell['family'])}:{_bytes(cell['qualifier'])}"

@@ -4,10 +4,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from itertools import islice, zip_longest
+from itertools import groupby, islice, zip_longest
 from typing import Any, NamedTuple
 
-from ingest.api.notation import from_notation, to_notation
+from ingest.api.notation import from_notation, readable, to_notation
 from ingest.config.test_cases import Given
 from ingest.dry_run.shown import Line, Output
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
@@ -69,7 +69,8 @@ class _Cell(NamedTuple):
     What is written to a row.
 
     Attributes:
-        kind: `cell`, `value` of a sink without a store, or what is deleted: `row`, `family` or `column`.
+        kind: `cell`, `value` of a sink without a store, what is deleted: `row`, `family` or `column`; or `order`, which
+            stands for the order of the writes of a row.
         family: or the name of the value, or of what is deleted.
         qualifier: of a cell.
     """
@@ -86,6 +87,10 @@ class _Write(NamedTuple):
     timestamp_ms: int | None = None
 
 
+_ORDER = _Cell("order")
+_DELETES = frozenset(("row", "family", "column"))
+
+
 @dataclass(slots=True)
 class Results:
     """
@@ -95,6 +100,7 @@ class Results:
         outcomes: number of an input -> its outcomes; several if a decorator makes several events of it.
         messages: of errors.
         rows: row -> cell -> its writes, in order.
+        orders: row with a delete -> the cells in the order in which they are written, sorted between two deletes.
         first_inputs: row -> number of the first input that writes it.
         logical: the logical key of those rows whose physical one differs.
     """
@@ -102,6 +108,7 @@ class Results:
     outcomes: dict[int, Counter[EventOutcome]] = field(default_factory=lambda: defaultdict(Counter))
     messages: dict[tuple[int, EventOutcome], str] = field(default_factory=dict)
     rows: dict[_Row, dict[_Cell, list[_Write]]] = field(default_factory=dict)
+    orders: dict[_Row, list[_Cell]] = field(default_factory=dict)
     first_inputs: dict[_Row, int] = field(default_factory=dict)
     logical: dict[_Row, bytes] = field(default_factory=dict)
 
@@ -111,6 +118,11 @@ class Results:
         found = cls()
         for output in outputs:
             found._add(output)
+        found.orders = {
+            row: _between_deletes(cells)
+            for row, cells in found.orders.items()
+            if any(cell.kind in _DELETES for cell in found.rows[row])
+        }
         return found
 
     def _add(self, output: Output) -> None:
@@ -134,6 +146,7 @@ class Results:
     def _write(self, number: int, row: _Row, cell: _Cell, write: _Write) -> None:
         self.first_inputs.setdefault(row, number)
         self.rows.setdefault(row, {}).setdefault(cell, []).append(write)
+        self.orders.setdefault(row, []).append(cell)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +166,8 @@ class Diff:
     @property
     def differs(self) -> bool:
         """Whether an event has another outcome, or something else is written."""
-        return self.old.outcomes != self.new.outcomes or self.old.rows != self.new.rows
+        old, new = self.old, self.new
+        return old.outcomes != new.outcomes or old.rows != new.rows or old.orders != new.orders
 
     def to_json(self, limit: int | None, old_types: TypesOf, new_types: TypesOf) -> dict[str, Any]:
         """
@@ -209,14 +223,14 @@ class Diff:
         places = dict.fromkeys((row.store, row.table) for row in (*self.old.rows, *self.new.rows))
         rows: dict[tuple[str, str], list[_Row]] = {place: [] for place in sorted(places)}
         for row in self.old.rows.keys() | self.new.rows.keys():
-            if self.old.rows.get(row) != self.new.rows.get(row):
+            if any(self._cells(row)):
                 rows[row.store, row.table].append(row)
         for (store, table), changed in rows.items():
             changed.sort(key=lambda row: (self._first_input(row), row))
             counts: dict[str, Counter[str]] = {"rows": Counter(), "cells": Counter()}
             for row in changed:
                 counts["rows"][self._change(row)] += 1
-                counts["cells"].update(change for _, change, _, _ in self._cells(row))
+                counts["cells"].update(change for cell, change, _, _ in self._cells(row) if cell is not _ORDER)
             types = old_types(table, store), new_types(table, store)
             yield {
                 "store": store,
@@ -232,11 +246,16 @@ class Diff:
         return _change(row in self.old.rows, row in self.new.rows)
 
     def _cells(self, row: _Row) -> Iterator[tuple[_Cell, Change, list[_Write], list[_Write]]]:
-        """Those that differ."""
+        """Those that differ, or the order of the same writes, if it differs around a delete."""
         before, after = self.old.rows.get(row, {}), self.new.rows.get(row, {})
-        for cell in sorted(before.keys() | after.keys()):
-            if before.get(cell) != after.get(cell):
-                yield cell, _change(cell in before, cell in after), before.get(cell, []), after.get(cell, [])
+        if before != after:
+            for cell in sorted(before.keys() | after.keys()):
+                if before.get(cell) != after.get(cell):
+                    yield cell, _change(cell in before, cell in after), before.get(cell, []), after.get(cell, [])
+            return
+        old, new = (results.orders.get(row, []) for results in (self.old, self.new))
+        if old != new:
+            yield _ORDER, Change.CHANGED, [_Write(_in_order(old))], [_Write(_in_order(new))]
 
     def _row(self, row: _Row, old_types: ColumnTypes, new_types: ColumnTypes) -> dict[str, Any]:
         logical = self.old.logical.get(row) or self.new.logical.get(row)
@@ -260,6 +279,22 @@ class Diff:
 def types_as_bytes(_table: str, _store: str) -> ColumnTypes:
     """No column has a type."""
     return AS_BYTES
+
+
+def _between_deletes(cells: list[_Cell]) -> list[_Cell]:
+    """The cells in the order of writing, of which that between two deletes makes no difference."""
+    found: list[_Cell] = []
+    for is_delete, some in groupby(cells, lambda cell: cell.kind in _DELETES):
+        found += some if is_delete else sorted(some)
+    return found
+
+
+def _in_order(cells: list[_Cell]) -> str:
+    """The writes of a row as text."""
+    return ", ".join(
+        readable(b":".join(cell[1:])) if cell.kind == "cell" else f"delete {cell.kind} {readable(cell.family)}".strip()
+        for cell in cells
+    )
 
 
 def _cells_of(put: Line) -> Iterator[tuple[_Cell, object]]:
@@ -305,6 +340,8 @@ def _named(cell: _Cell) -> Line:
             return {"name": to_notation(cell.family)}
         case "row":
             return {"delete": "row"}
+        case "order":
+            return {"order": "writes"}
         case kind:
             return {"delete": {kind: to_notation(cell.family)}}
 

@@ -132,3 +132,22 @@ def test_numbers_of_rows_are_those_of_the_rows_listed(old, new):
     assert sum(sum(table["cells"].values()) for table in found["tables"]) == sum(len(row["cells"]) for row in listed)
     assert found["differs"] == bool(listed)
     assert not diff(runs[0], runs[0]).differs
+
+
+def deleting(row, what="row"):
+    return put(row, delete=what) | {"cells": []}
+
+
+def test_other_order_of_a_delete_and_a_put_is_a_difference():
+    found = plain([output(0, puts=[deleting("k"), put("k")])], [output(0, puts=[put("k"), deleting("k")])])
+    (table,) = found["tables"]
+    assert (found["differs"], table["rows"]["changed"], table["cells"]["changed"]) == (True, 1, 0)
+    (cell,) = table["changed_rows"][0]["cells"]
+    assert (cell["order"], cell["old"]["value"], cell["new"]["value"]) == ("writes", "delete row, f:q", "f:q, delete row")
+
+
+def test_order_of_puts_without_a_delete_between_them_is_none():
+    more = {"cells": [["f", "z", "v"]]}
+    puts = [put("k"), put("k") | more, deleting("k", {"column": "f:q"}), put("other"), put("other") | more]
+    old, new = [output(0, puts=puts)], [output(0, puts=[puts[1], puts[0], puts[2], puts[4], puts[3]])]
+    assert (diff(old, new).differs, plain(old, new)["tables"][0]["rows"]["changed"]) == (False, 0)
