@@ -7,7 +7,7 @@ here, and a file imports within a function what few runs of its command need and
 `validate`, `test` and `explain` start in less than half a second.
 
 Exit codes: 0 success, 1 failed while running, 2 wrong configuration or usage, 3 something requested does not
-exist, 4 conflict or lock held, 5 stored data damaged, 130 interrupted.
+exist, 4 conflict or lock held, 5 stored data damaged, 6 a comparison failed (`diff`), 130 interrupted.
 """
 
 import os
@@ -133,12 +133,12 @@ def _failed(error: Exception, out: Output) -> int:
 
     if isinstance(error, IngestError):
         out.error(error)
-        return error.exit_code
+        return out.failure_code if error.exit_code == _FAILED else error.exit_code
     if isinstance(error, OSError) and error.strerror is not None:
         place = "" if error.filename is None else f' "{error.filename}"'
         is_denied = isinstance(error, PermissionError)
         hint = "check its owner and its permissions; state belongs to the user of the service" if is_denied else None
         out.error(SystemCallFailedError(f"{error.strerror.lower()}{place}", hint=hint))
-        return _FAILED
+        return out.failure_code
     out.bug(error, with_traceback=bool(os.environ.get("ATTR2HBASE_DEBUG")))
-    return _FAILED
+    return out.failure_code

@@ -7,7 +7,7 @@ import typer
 
 from ingest.amounts import counted
 from ingest.cli.command import BytesOption, PipelineOption
-from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events
+from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events, refuse_stdin_twice, repeatable
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
 
@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ingest.config.test_cases import Given
     from ingest.dry_run.diff import Diff
 
+DIFFERS = 1
+"""Exit code if anything differs."""
+FAILED = 6
+"""Exit code of errors that have 1 in other commands: a build must not take them for a difference."""
 LIMIT = 10
 """Rows of a table, and events of a kind, that are shown as text."""
 
@@ -53,19 +57,23 @@ def diff(  # noqa: PLR0913 - the options of the command
 
     Shown are events that are newly kept, dropped or failed, by decorator and sink, and rows and cells that only one of
     the two writes, or both differently; tables are not read. Pipelines without a change are not run. Exit code 1 if
-    anything differs. Both files are read in this environment; a topic is read without a consumer group.
+    anything differs, and 6 if the comparison fails. Both files are read in this environment; a topic is read without a
+    consumer group.
 
     Example: attr2hbase diff before.yaml pipeline.yaml --topic 1000
 
     Example: attr2hbase diff before.yaml pipeline.yaml --events events.jsonl --output json
     """
+    out.failure_code = FAILED
+    refuse_stdin_twice({"OLD": old, "NEW": new, "--events": events, "--lines": lines})
     (before, old_catalog), (after, new_catalog) = _both(out, old, new)
+    content = repeatable(events or lines)
     compared = []
     for name in _names(before, after, pipeline):
         change = _change(before, after, name)
         found: dict[str, Any] = {"pipeline": name, "change": change}
         if change == "changed":
-            given = tuple(_given(after, name, events=events, lines=lines, topic=topic, at=at))
+            given = tuple(_given(after, name, events=events, lines=lines, topic=topic, at=at, content=content))
             result = _compared((before, old_catalog), (after, new_catalog), name, given)
             found |= _plain(out, result, before, after, limit=limit, is_raw=raw)
         compared.append(found)
@@ -76,18 +84,15 @@ def diff(  # noqa: PLR0913 - the options of the command
         if not out.is_json:
             out.note(f"{counted(len(differing), 'pipeline')} with differences: {names}", "yellow")
         out.next(command_line(new, "explain"))
-        raise typer.Exit(1)
+        raise typer.Exit(DIFFERS)
     ran = sum(each.get("events", 0) for each in compared)
     out.done(f"no differences in {counted(ran, 'event')}" if ran else "no pipeline has changed")
 
 
 def _both(out: Output, old: str, new: str) -> "list[tuple[Configuration, Catalog]]":
     """Both files with their catalogs; the secrets of both are masked in all output."""
-    from ingest.api import ConfigError
     from ingest.cli.loading import loaded
 
-    if old == new == "-":
-        raise ConfigError("OLD and NEW cannot both be stdin", hint="give one of them as a file")
     both = [loaded(out, old), loaded(out, new)]
     masks = both[0][0].masks
     masks.include(both[1][0].masks)
@@ -125,6 +130,7 @@ def _given(
     lines: str | None,
     topic: int | None,
     at: str | None,
+    content: bytes | None,
 ) -> "Iterator[Given]":
     """
     The events for both versions of a pipeline, at least one.
@@ -135,7 +141,7 @@ def _given(
     from ingest.api import NotFoundError
 
     chosen = configuration.pipelines[pipeline]
-    found = given_by(chosen, events, lines, topic, at)
+    found = given_by(chosen, events, lines, topic, at, content=content)
     is_empty = True
     for given in own_events(configuration, chosen) if found is None else found:
         is_empty = False

@@ -9,7 +9,7 @@ import typer
 from ingest.api import ConfigError
 from ingest.api.notation import from_notation
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
-from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events
+from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events, refuse_stdin_twice
 from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
@@ -61,6 +61,7 @@ def explain(  # noqa: PLR0913 - the options of the command
 
     Example: attr2hbase explain --topic 5 --at 2026-01-31T12:00Z
     """
+    refuse_stdin_twice({"the pipeline file": file, "--events": events, "--lines": lines})
     configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())

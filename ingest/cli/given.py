@@ -1,15 +1,14 @@
 """Events that a command runs through a pipeline: from JSON lines, a raw log, the source's files or its topics."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from io import BufferedReader, BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
 if TYPE_CHECKING:
-    from io import BufferedReader
-
     from ingest.config.model import Configuration, Pipeline
     from ingest.config.test_cases import Given
 
@@ -36,9 +35,20 @@ def given_by(
     lines: str | None = None,
     topic: int | None = None,
     at: str | None = None,
+    *,
+    content: bytes | None = None,
 ) -> "Iterable[Given] | None":
     """
     The events of `--events`, `--lines` or `--topic`; None without all of them.
+
+    Args:
+        pipeline: that reads them.
+        events: a file, or `-`.
+        lines: a file, or `-`.
+        topic: number of records.
+        at: time of the first record.
+        content: of the file of `events` or `lines`, if `repeatable` has read it; else it is read while the events are
+            iterated.
 
     Raises:
         ConfigError: several were given, `--at` without `--topic`, a line of the events is not an event, or the source
@@ -59,8 +69,11 @@ def given_by(
     if topic is not None:
         return _of_topics(pipeline, topic, at)
     if lines is not None:
-        return _raw(lines, pipeline)
-    return None if events is None else InputLines(lines_of(events), shown(events))
+        return _raw(lines, pipeline, content)
+    if events is None:
+        return None
+    read = lines_of(events) if content is None else (line.rstrip(b"\r\n") for line in BytesIO(content))
+    return InputLines(read, shown(events))
 
 
 def _of_topics(pipeline: "Pipeline", count: int, at: str | None) -> "Iterable[Given]":
@@ -91,13 +104,43 @@ def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":
     return first_records(source.line_files, count, source.decoding)
 
 
-def _raw(lines: str, pipeline: "Pipeline") -> "Iterable[Given]":
+def repeatable(file: str | None) -> bytes | None:
+    """
+    All of stdin or of a pipe, for a command that gives it to several pipelines; None for what can be read again.
+
+    Raises:
+        NotFoundError: there is no such file.
+    """
+    from ingest.cli.lines import content_of
+
+    return content_of(file) if file is not None and (file == "-" or Path(file).is_fifo()) else None
+
+
+def refuse_stdin_twice(inputs: Mapping[str, str | None]) -> None:
+    """
+    Refuse a command that would read stdin for several things, of which the second has nothing.
+
+    Args:
+        inputs: name of an option or argument -> the file; `-` is stdin.
+
+    Raises:
+        ConfigError: two of them are stdin.
+    """
+    from ingest.api import ConfigError
+
+    twice = [name for name, file in inputs.items() if file == "-"]
+    if len(twice) > 1:
+        raise ConfigError(f"stdin cannot be {' and '.join(twice)} at once", hint="give all but one of them as a file")
+
+
+def _raw(lines: str, pipeline: "Pipeline", content: bytes | None) -> "Iterable[Given]":
     from ingest.cli.lines import shown
     from ingest.clock import now_ms
     from ingest.dry_run.raw_lines import records_of_file, records_of_stream
 
     decoding = pipeline.source.settings.decoding
-    if lines == "-":
+    if lines == "-" or content is not None:
         # a stream has no time of its own, and times without a year need one near
-        return records_of_stream(cast("BufferedReader", sys.stdin.buffer), shown(lines), decoding, now_ms())
+        stream = sys.stdin.buffer if content is None else BufferedReader(BytesIO(content))
+        return records_of_stream(cast("BufferedReader", stream), shown(lines), decoding, now_ms())
     return records_of_file(Path(lines), decoding)

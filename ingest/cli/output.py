@@ -54,6 +54,7 @@ class Output:
     Attributes:
         format: of the data; `choose` sets it.
         is_plain: no colours, also on a terminal.
+        failure_code: exit code of a failure while running, 1 unless that means something else for the command.
     """
 
     def __init__(self, stdout: TextIO, stderr: TextIO, *, is_plain: bool) -> None:
@@ -61,6 +62,7 @@ class Output:
         self._stderr = stderr
         self._opened = contextlib.ExitStack()
         self.format = Format.TEXT
+        self.failure_code = 1
         self.is_plain = is_plain or os.environ.get("TERM") == "dumb"
         self._hide: Callable[[str], str] = str
         self._hide_data: Callable[[str], str] = str

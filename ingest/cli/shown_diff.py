@@ -21,7 +21,8 @@ def show_diff(out: Output, found: Mapping[str, Any], *, more: str) -> None:
 
     Args:
         out: of the command.
-        found: as `ingest.dry_run.diff.Diff.to_json` or `ingest.dry_run.shortened` returns it, with the name of the `pipeline`.
+        found: as `ingest.dry_run.diff.Diff.to_json` or `ingest.dry_run.shortened` returns it, with the name of the
+            `pipeline`.
         more: how to see what is left out.
     """
     events = counted(found["events"], "event")

@@ -283,10 +283,8 @@ def types_as_bytes(_table: str, _store: str) -> ColumnTypes:
 
 def _between_deletes(cells: list[_Cell]) -> list[_Cell]:
     """The cells in the order of writing, of which that between two deletes makes no difference."""
-    found: list[_Cell] = []
-    for is_delete, some in groupby(cells, lambda cell: cell.kind in _DELETES):
-        found += some if is_delete else sorted(some)
-    return found
+    groups = groupby(cells, lambda cell: cell.kind in _DELETES)
+    return [cell for is_delete, some in groups for cell in (some if is_delete else sorted(some))]
 
 
 def _in_order(cells: list[_Cell]) -> str:

@@ -1,6 +1,5 @@
 """Differences of limited size: long values are cut, and rows left out."""
 
-import os.path
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -72,8 +71,14 @@ def _cell(cell: Mapping[str, Any], most: int, masks: Masks) -> dict[str, Any]:
     if all(len(text) <= most for text in texts.values()):
         return {**cell}
     texts = {side: masks.hide(text) for side, text in texts.items()}
-    start = max(0, len(os.path.commonprefix([*texts.values()])) - _AROUND) if len(texts) > 1 else 0
+    start = max(0, _same(texts["old"], texts["new"]) - _AROUND) if len(texts) > 1 else 0
     return {**cell, **{side: _part(write, texts[side], start, most) for side, write in written.items()}}
+
+
+def _same(one: str, other: str) -> int:
+    """How many characters two texts begin with in common."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (here, there) in pairs if here != there), min(len(one), len(other)))
 
 
 def _text(value: object, most: int) -> str:

@@ -13,7 +13,6 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.tail import TopicTail
 from ingest.sources.kafka import KafkaSourceSettings, required_topics_of
 
-
 _OTHER_EVENTS = "give a raw log with --lines, or JSON lines with --events"
 
 SAMPLE_BYTES = 16 << 20

@@ -1,6 +1,7 @@
 """`attr2hbase diff`: two versions of a pipeline, run over the same events."""
 
 import json
+from io import BytesIO, TextIOWrapper
 
 import pytest
 
@@ -133,7 +134,52 @@ def test_error_of_either_file_has_its_place(ingest, folder, write):
     write("^(.) (.)$", "^(.")
     refused = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
     assert (refused.code, "new.yaml:10:" in refused.err) == (2, True)
-    assert ingest("diff", "-", "-").code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("diff", "-", "-"),
+        ("diff", "-", "new.yaml", "--events", "-"),
+        ("diff", "old.yaml", "-", "--lines", "-"),
+        ("explain", "-", "--events", "-"),
+    ],
+)
+def test_stdin_for_two_things_is_refused(ingest, arguments):
+    refused = ingest(*arguments)
+    assert (refused.code, "give all but one of them as a file" in refused.err) == (2, True)
+
+
+@pytest.mark.parametrize("option", ["--events", "--lines"])
+def test_two_pipelines_have_the_same_events_of_stdin(ingest, folder, monkeypatch, write, option):
+    write(r"^(\w) (\d+)$", r"^(\w) (\d)$")
+    for file in (folder / "old.yaml", folder / "new.yaml"):
+        head, pipeline = file.read_text().split("  p:\n")
+        file.write_text(f"{head}  p:\n{pipeline}  q:\n{pipeline}")
+    content = (folder / ("e.jsonl" if option == "--events" else "e.log")).read_bytes()
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(content)))
+    found = ingest("diff", "old.yaml", "new.yaml", option, "-", "--output", "json").lines
+    assert [(each["pipeline"], each["events"]) for each in found] == [("p", 4), ("q", 4)]
+
+
+def test_error_of_a_comparison_has_another_exit_code_than_a_difference(ingest, folder, monkeypatch, write):
+    write(r"^(\w) (\d+)$", r"^(\w) (\d)$")
+    monkeypatch.syspath_prepend(str(folder))
+    (folder / "unstarted.py").write_text(
+        "from decorators.template import Value\n"
+        "class Unstarted(Value):\n"
+        "    kind = 'unstarted'\n"
+        "    def split_start(self):\n"
+        "        raise KeyError('x')\n"
+    )
+    new = folder / "new.yaml"
+    new.write_text(
+        new.read_text()
+        .replace("version: 1\n", "version: 1\nplugins: [unstarted]\n")
+        .replace("    decorators:\n", "    decorators:\n      - unstarted: {attribute: a, value: b}\n")
+    )
+    failed = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (failed.code, "KeyError: 'x'" in failed.err) == (6, True)
 
 
 def test_a_source_without_topics_has_no_newest_records(ingest, write):

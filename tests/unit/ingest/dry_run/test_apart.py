@@ -78,7 +78,9 @@ def test_chain_that_takes_too_long_is_ended(monkeypatch):
     monkeypatch.setattr(apart, "_WALL_S", 0.0)
     slow = (Regex, r"{pattern: '^(a+)+$', attributes: [x]}")
     with pytest.raises(ComparisonFailedError, match="did not end within 60 s"):
-        diff_apart(version(KEY), version(slow, KEY), [Given(body="a" * 40 + "b")] * 100, LIMIT, is_stopping=lambda: False)
+        diff_apart(
+            version(KEY), version(slow, KEY), [Given(body="a" * 40 + "b")] * 100, LIMIT, is_stopping=lambda: False
+        )
 
 
 def test_component_that_is_unavailable_is_named():

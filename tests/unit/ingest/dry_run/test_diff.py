@@ -143,7 +143,11 @@ def test_other_order_of_a_delete_and_a_put_is_a_difference():
     (table,) = found["tables"]
     assert (found["differs"], table["rows"]["changed"], table["cells"]["changed"]) == (True, 1, 0)
     (cell,) = table["changed_rows"][0]["cells"]
-    assert (cell["order"], cell["old"]["value"], cell["new"]["value"]) == ("writes", "delete row, f:q", "f:q, delete row")
+    assert (cell["order"], cell["old"]["value"], cell["new"]["value"]) == (
+        "writes",
+        "delete row, f:q",
+        "f:q, delete row",
+    )
 
 
 def test_order_of_puts_without_a_delete_between_them_is_none():

@@ -292,6 +292,20 @@ def test_answer_of_another_program_is_an_error(tmp_path: Path, content: bytes):
         made.stop()
 
 
+def test_answer_that_is_too_large_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "MAX_BYTES", 1 << 20)
+    made = Running(configuration(tmp_path))
+    made.endpoint.stop()
+    other = Requests(content=b" " * (1 << 20) + b"{}")
+    made.address.publish(other.endpoint.url)
+    try:
+        with pytest.raises(NoAnswerError, match="has more than 1 MiB"):
+            ServiceClient(made.configuration).status()
+    finally:
+        other.endpoint.stop()
+        made.stop()
+
+
 def test_pause_that_cannot_be_recorded_now_is_refused_and_can_be_repeated(
     running: Running, monkeypatch: pytest.MonkeyPatch
 ):
