@@ -36,7 +36,8 @@ DECORATORS = [
 class Pipelines:
     """Runs micro-batches in this process; `by_file` and `by_call` are the tables."""
 
-    def __init__(self, hbase: HBase, folder: Path, options: Mapping[str, object]) -> None:
+    def __init__(self, hbase: HBase, folder: Path, options: Mapping[str, object], bulk_load: object = None) -> None:
+        self._bulk_load = bulk_load or {"from": 1}
         self._hbase = hbase
         self._folder = folder
         self._options = options
@@ -54,7 +55,7 @@ class Pipelines:
             "service": {"http": {"listen": "127.0.0.1:1"}},  # no service answers there
             "stores": {"cluster": {"hbase": store}},
             "tables": {
-                self.by_file: options | {"bulk_load": {"from": 1} if has_files else "never"},
+                self.by_file: options | {"bulk_load": self._bulk_load if has_files else "never"},
                 self.by_call: options,
             },
             "pipelines": {
@@ -68,12 +69,14 @@ class Pipelines:
         }
         Path("files.yaml" if has_files else "calls.yaml").write_text(yaml.safe_dump(content))
 
-    def run(self, name: str, at_ms: int, records: Sequence[Record], *, has_files: bool) -> Counts:
+    def run(
+        self, name: str, at_ms: int, records: Sequence[Record], *, has_files: bool, is_behind: bool = True
+    ) -> Counts:
         """Run one micro-batch of a pipeline."""
         configuration = load("files.yaml" if has_files else "calls.yaml", env={}, lookup=Catalog())
         plan = plan_of(configuration, configuration.pipelines[name], Catalog())
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("t", 0, 0),))
-        committers = committers_of(configuration, plan, {}, check_owner=lambda: None)
+        committers = committers_of(configuration, plan, {}, check_owner=lambda: None, is_behind=lambda: is_behind)
         with ExitStack() as opened:
             task = live_task(plan)
             for each in (task, *committers.values()):
@@ -87,6 +90,20 @@ class Pipelines:
         configuration = load("files.yaml", env={}, lookup=Catalog())
         with owned_store(configuration.stores["cluster"], Catalog()) as store:
             return list(store.scan(table, Scan(versions=10)))
+
+
+def test_auto_loads_files_of_5_000_rows_while_the_pipeline_is_behind(
+    hbase: HBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pipelines = Pipelines(hbase, tmp_path, {"splits": ["k10000"]}, "auto")
+    records = [Record("t", 0, offset, b"k%05d" % offset, b"%d" % offset, 500) for offset in range(4_500, 14_999)]
+    loaded = ("bulk_load_rows", pipelines.by_file)
+    behind = pipelines.run("files", 1_000_000, records, has_files=True)
+    assert behind.counted[loaded] == 5_500  # of the region below k10000; the other one has 4,999 more
+    up_to_date = pipelines.run("files", 1_001_000, records, has_files=True, is_behind=False)
+    assert up_to_date.counted[loaded] == 0
+    assert len(pipelines.rows(pipelines.by_file)) == len(records)
 
 
 def test_validate_connect_says_why_no_file_can_be_loaded(
