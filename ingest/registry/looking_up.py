@@ -39,17 +39,31 @@ class SchemaSource(ABC):
 
 
 class CachedSource(SchemaSource):
-    """A registry, and a cache of what it has answered."""
+    """
+    A registry, and a cache of what it has answered.
 
-    def __init__(self, cache: SchemaCache, client: RegistryClient) -> None:
+    Args:
+        cache: of the registry.
+        client: of the registry.
+        on_new: called with a schema that the registry had and the cache had not.
+    """
+
+    def __init__(
+        self,
+        cache: SchemaCache,
+        client: RegistryClient,
+        on_new: Callable[[WriterSchema], None] = lambda _schema: None,
+    ) -> None:
         self._cache = cache
         self._client = client
+        self._on_new = on_new
 
     def schema(self, schema_id: int) -> WriterSchema | None:
         """The cached one; else that of the registry, which is cached."""
         found = self._cache.get(schema_id)
         if found is None and (found := self._client.schema(schema_id)) is not None:
             self._cache.put(found)
+            self._on_new(found)
         return found
 
 

@@ -1,13 +1,17 @@
 """The schemas of the registry, on the driver."""
 
 from ingest.api import Committer
+from ingest.api.schemas import WriterSchema
 from ingest.config.model import Configuration
+from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.registry.cache import SchemaCache
 from ingest.registry.client import RegistryClient
 from ingest.registry.looking_up import CachedSource, NoSource, SchemaLookup
 from ingest.registry.message import SCHEMAS
 from ingest.spark.state import state_of
+
+_log = logger(__name__)
 
 
 def schema_committers(configuration: Configuration, plan: Plan) -> dict[str, Committer]:
@@ -18,4 +22,8 @@ def schema_committers(configuration: Configuration, plan: Plan) -> dict[str, Com
     if registry.url is None:
         return {SCHEMAS: SchemaLookup(registry.declared, NoSource())}
     cache = SchemaCache(state_of(configuration), registry.url)
-    return {SCHEMAS: SchemaLookup(registry.declared, CachedSource(cache, RegistryClient(registry)))}
+
+    def log(schema: WriterSchema) -> None:
+        _log.info("a schema of the registry was looked up", pipeline=plan.pipeline, id=schema.id, type=schema.type)
+
+    return {SCHEMAS: SchemaLookup(registry.declared, CachedSource(cache, RegistryClient(registry), log))}

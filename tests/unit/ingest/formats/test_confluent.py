@@ -52,3 +52,20 @@ def test_value_without_an_id(value):
 def test_value_without_indexes(indexes):
     with pytest.raises(ValueError, match="message indexes"):
         message_indexes_of(with_id(7, indexes))
+
+
+@pytest.mark.parametrize(
+    ("value", "schema_id", "indexes", "message"),
+    [
+        ("0000000002000a020805", 2, (0,), "0a020805"),
+        ("00000000020400000a03746561", 2, (0, 0), "0a03746561"),
+        ("0000000002060000000803", 2, (0, 0, 0), "0803"),
+        ("000000000202020809", 2, (1,), "0809"),
+    ],
+)
+def test_values_of_confluents_serializer(value, schema_id, indexes, message):
+    """As ProtobufSerializer of confluent-kafka 2.16.1 has written them: a first, two nested, and a second message."""
+    content = bytes.fromhex(value)
+    assert schema_id_of(content) == schema_id
+    found, at = message_indexes_of(content)
+    assert (found, content[at:].hex()) == (indexes, message)

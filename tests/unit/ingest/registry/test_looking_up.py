@@ -74,6 +74,17 @@ def test_schema_is_looked_up_once(lookup, registry, tmp_path):
     assert prepared(lookup_of(registry, tmp_path), 1).schemas == {1: avro(1, "A")}
 
 
+def test_schema_is_new_once(registry, tmp_path):
+    registry.register("A")
+    new = []
+    for _ in range(2):
+        source = CachedSource(
+            SchemaCache(tmp_path, registry.url), RegistryClient(RegistryOptions(url=registry.url)), new.append
+        )
+        assert prepared(SchemaLookup({}, source), 1).schemas == {1: avro(1, "A")}
+    assert new == [avro(1, "A")]
+
+
 def test_cache_of_another_registry_is_not_used(lookup, registry, tmp_path):
     registry.register("A")
     prepared(lookup, 1)
