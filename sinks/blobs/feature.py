@@ -40,9 +40,11 @@ class Blobs(TableFeature[BlobsOptions]):
 
     def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
         """Compare the options and the owner of the blob store with those that are recorded."""
-        from sinks.blobs.declared import blobs_in
+        from sinks.blobs.blob_store import BlobStore
 
-        blobs_in(store, table).check()
+        blobs = self.options_of(table)
+        if blobs is not None:
+            BlobStore(store, blobs.prefix(table.name), blobs.stored(), owner=table.name).check()
 
     def planned(self, table: DeclaredTable, locator: Locator) -> "LargeValues | None":  # noqa: ARG002
         """Which values are moved; None if no value is, as without `threshold`."""
