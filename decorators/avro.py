@@ -147,7 +147,8 @@ class Avro(Decorator[AvroSettings]):
     With `header: confluent` and no schema, each value is read with the schema whose ID is before it, which the
     `registry` of the file has. So a topic may have values of any number of schemas and versions, and a new version
     needs no change of the pipeline. Keys are values too: `value: {attribute: k, value: '%{key}'}` makes an attribute of
-    the key, and `source: k` reads it. With `reader_schema_file` all versions give the same attributes: by Avro's rules
+    the key, and `source: k` reads it. A value that is no record, such as a key of the type string, sets the attribute
+    whose name is `prefix`. With `reader_schema_file` all versions give the same attributes: by Avro's rules
     fields have the names, the defaults and the wider types of the reader's schema; a value that cannot be read so
     fails. Each value is then read twice.
 
@@ -191,6 +192,13 @@ class Avro(Decorator[AvroSettings]):
             schemas=(WriterSchema(7, SchemaType.AVRO, _STATUS.encode()),),
             body=b"\0\0\0\0\x07\x90\x03",
             after={"2hb_app:status": "200"},
+        ),
+        Example(
+            "a key that is a text, as the attribute `id`",
+            settings="{header: confluent, source: k, prefix: id}",
+            attributes={"k": b"\0\0\0\0\x07\x06ann"},
+            schemas=(WriterSchema(7, SchemaType.AVRO, b'"string"'),),
+            after={"id": "ann"},
         ),
         Example(
             "a reader's schema, with an alias and a default",
@@ -242,7 +250,7 @@ class Avro(Decorator[AvroSettings]):
         self._source = settings.source
         reader = _reader(settings)
         self._by_id = ParsedSchemas(
-            SchemaType.AVRO, lambda schema: AvroSchema(schema.content, schema.references, reader)
+            SchemaType.AVRO, lambda schema: AvroSchema(schema.content, schema.references, reader, any_type=True)
         )
         self._flattening = Flattening(settings, number_writer(settings.numbers, written), settings.on_null)
         self._split: Callable[[bytes], tuple[AvroSchema, bytes]]

@@ -21,6 +21,7 @@ from ingest.api.notation import name_to_bytes
 from ingest.formats.numbers import float32
 
 _KEPT_LOGICAL = "decimal"  # its bytes are meaningless without the scale
+_WRAPPED = "value"
 _OURS = "attr2hbase"  # a logical type: fastavro converts only values of logical types
 _MAX_DIGITS = 4300  # of a decimal, whose conversion takes quadratic time: Python's limit for the text of an integer
 _END = 10**_MAX_DIGITS
@@ -85,16 +86,24 @@ class AvroSchema:
         text: JSON.
         references: JSON of the schemas whose types it names, each after those that it names itself.
         reader: as which values are returned; None for values as they were written.
+        any_type: whether it may be of another type, as that of a key often is: a map is returned as the fields of a
+            record, any other value as a field with the empty name.
 
     Raises:
         ValueError: it is not such a schema.
     """
 
     def __init__(
-        self, text: str | bytes, references: Sequence[str | bytes] = (), reader: "ReaderSchema | None" = None
+        self,
+        text: str | bytes,
+        references: Sequence[str | bytes] = (),
+        reader: "ReaderSchema | None" = None,
+        *,
+        any_type: bool = False,
     ) -> None:
         try:
-            schema: Any = _parsed(text, references)
+            self._is_wrapped = any_type and reader is None and not _has_fields(json.loads(text))
+            schema: Any = _parsed(text, references, is_wrapped=self._is_wrapped)
             recursive = _TypeCheck(schema).recursive
             self.fingerprint = bytes.fromhex(fingerprint(to_parsing_canonical_form(schema), "CRC-64-AVRO"))
         except _OF_SCHEMAS as error:
@@ -136,8 +145,12 @@ class AvroSchema:
             number = fields[name]
             if number is not None and not -_INT32 <= number < _INT32:
                 _int(number)
-        # the library's resolution has none of the checks above
-        return cast("dict[str, object]", fields if self._reader is None else self._resolved(value, self._reader))
+        if self._is_wrapped:
+            only = fields[_WRAPPED]
+            fields = only if isinstance(only, dict) else {"": only}
+        elif self._reader is not None:
+            fields = self._resolved(value, self._reader)  # the library's resolution has none of the checks above
+        return cast("dict[str, object]", fields)
 
     def _resolved(self, value: bytes, reader: "ReaderSchema") -> object:
         try:
@@ -198,14 +211,27 @@ def _flume_schema() -> AvroSchema:
     return AvroSchema(json.dumps({"type": "record", "name": "AvroFlumeEvent", "fields": fields}))
 
 
-def _parsed(text: str | bytes, references: Sequence[str | bytes]) -> Any:
-    """A parsed schema, with the definitions of the types that it names."""
+def _has_fields(schema: Any) -> bool:
+    """Whether a schema is that of a record, or of a union of records."""
+    branches = schema if isinstance(schema, list) else [schema]
+    return bool(branches) and all(isinstance(each, dict) and each.get("type") == "record" for each in branches)
+
+
+def _parsed(text: str | bytes, references: Sequence[str | bytes], *, is_wrapped: bool = False) -> Any:
+    """
+    A parsed schema, with the definitions of the types that it names.
+
+    If it is wrapped, it is that of the only field of a record, which is encoded as the field.
+    """
+    schema = _stripped(json.loads(text))
+    if is_wrapped:
+        schema = {"type": "record", "name": f"{_OURS}.{_WRAPPED}", "fields": [{"name": _WRAPPED, "type": schema}]}
     if not references:
-        return parse_schema(_stripped(json.loads(text)))
+        return parse_schema(schema)
     named: dict[str, Any] = {}
     for each in references:
         parse_schema(_stripped(json.loads(each)), named)
-    return parse_schema(_with_definitions(parse_schema(_stripped(json.loads(text)), named), named, set()))
+    return parse_schema(_with_definitions(parse_schema(schema, named), named, set()))
 
 
 def _with_definitions(schema: Any, named: Mapping[str, Any], defined: set[str]) -> Any:

@@ -18,6 +18,7 @@ from ingest.registry.message import KnownSchemas, ids_of
 MAX_UNKNOWN = 100
 """IDs of a micro-batch that are looked up and that the registry does not know: random IDs are an attack."""
 MAX_SCHEMAS = 1_000
+_MAX_KEPT_BYTES = 16 << 20  # of schemas that are sent to each task; one takes some KiB
 """Schemas that are sent to tasks, and schemas that a micro-batch may add."""
 _KNOWN_TO_BE_UNKNOWN_S = 60.0
 """How long an ID that the registry does not know is not looked up again: a schema may be registered later."""
@@ -152,7 +153,7 @@ class SchemaLookup(Committer):
             self._message = None
         self._added = self._unknown = 0
         now_s = self._clock_s()
-        if len(self._found) > MAX_SCHEMAS:
+        if len(self._found) > MAX_SCHEMAS or len(self._message or b"") > _MAX_KEPT_BYTES:
             self._found.clear()
             self._message = None
         expired = [each for each, at_s in self._refused_at_s.items() if now_s - at_s >= _KNOWN_TO_BE_UNKNOWN_S]

@@ -606,3 +606,32 @@ def test_recursive_schemas_are_resolved():
 def test_readers_schema_that_cannot_be_used(settings, message):
     with pytest.raises(ValidationError, match=message):
         Avro.settings_class().model_validate(settings)
+
+
+@pytest.mark.parametrize(
+    ("schema", "raw", "expected"),
+    [
+        ("string", b"\x02a", {"p.": b"a"}),
+        ({"type": "long"}, b"\x04", {"p.": b"2"}),
+        (["null", "int"], b"\x02\x04", {"p.": b"2"}),
+        (["null", "int"], b"\x00", {}),
+        ({"type": "map", "values": "int"}, b"\x02\x02k\x04\x00", {"p.k": b"2"}),
+        ({"type": "array", "items": "int"}, b"\x02\x04\x00", {"p.": b"[2]"}),
+        ({"type": "enum", "name": "E", "symbols": ["A"]}, b"\x00", {"p.": b"A"}),
+        (["null", record(("x", "int"))], b"\x02\x04", {"p.x": b"2"}),
+    ],
+)
+def test_registered_value_that_is_no_record(schema, raw, expected):
+    decorator = Avro(Avro.settings_class().model_validate({"header": "confluent", "prefix": "p."}))
+    decorator.use_schemas(GivenSchemas([WriterSchema(7, SchemaType.AVRO, json.dumps(schema).encode())]))
+    event = event_of(b"\0\0\0\0\7" + raw)
+    assert decorator.decorate(event)
+    assert event.attributes == expected
+
+
+@pytest.mark.parametrize("raw", [b"", b"\x02", b"\x02ab", b"\x01"])
+def test_registered_text_that_is_damaged(raw):
+    decorator = Avro(Avro.settings_class().model_validate({"header": "confluent", "prefix": "p"}))
+    decorator.use_schemas(GivenSchemas([WriterSchema(7, SchemaType.AVRO, b'"string"')]))
+    with pytest.raises(DecorateError, match="not Avro of this schema"):
+        decorator.decorate(event_of(b"\0\0\0\0\7" + raw))

@@ -155,6 +155,15 @@ def test_what_is_kept_in_memory_is_bounded(lookup, registry, monkeypatch):
     assert len(prepared(lookup, batch="16").refused) <= 3
 
 
+def test_bytes_that_are_sent_are_bounded(lookup, registry, monkeypatch):
+    monkeypatch.setattr(looking_up, "_MAX_KEPT_BYTES", 100)
+    for number in (1, 2):
+        registry.register("A" * 60, id=number)
+    assert set(prepared(lookup, 1, batch="1").schemas) == {1}
+    assert set(prepared(lookup, 2, batch="2").schemas) == {1, 2}
+    assert set(prepared(lookup, batch="3").schemas) == set()
+
+
 def test_declared_schema_replaces_that_of_the_registry(registry, tmp_path):
     registry.register("A")
     source = CachedSource(SchemaCache(tmp_path, registry.url), RegistryClient(RegistryOptions(url=registry.url)))
