@@ -40,6 +40,7 @@ BUILTIN = {
     "max_size": "decorators.max_size:MaxSize",
     "mult": "decorators.mult:Mult",
     "null_deco": "decorators.null_deco:NullDeco",
+    "phoenix_row_key": "decorators.phoenix_row_key:PhoenixRowKey",
     "prefix": "decorators.prefix:Prefix",
     "prob_sampler": "decorators.prob_sampler:ProbSampler",
     "protobuf": "decorators.protobuf:Protobuf",

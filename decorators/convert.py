@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Self
 
 from pydantic import model_validator
@@ -11,12 +12,13 @@ from ingest.api import Decorator, Event, EventError, Example, option
 from ingest.api.event_errors import BadEncodingError
 from ingest.api.notation import name_to_bytes
 from ingest.decorating.edits import Change, EditSettings, edit, edit_found
-from ingest.expressions import Pattern
+from ingest.expressions import Pattern, phoenix
 from ingest.expressions.encodings import READ, WRITE
 from ingest.formats import big_integers, booleans, quantities
 from ingest.formats.charsets import recoder
 from ingest.formats.number_notation import number_reader
 from ingest.formats.number_types import number_or_text
+from ingest.formats.phoenix import PhoenixType
 
 
 class Form(StrEnum):
@@ -31,6 +33,26 @@ class Form(StrEnum):
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     BIGINT = "bigint"
+    PHOENIX_TINYINT = "phoenix_tinyint"
+    PHOENIX_SMALLINT = "phoenix_smallint"
+    PHOENIX_INTEGER = "phoenix_integer"
+    PHOENIX_BIGINT = "phoenix_bigint"
+    PHOENIX_FLOAT = "phoenix_float"
+    PHOENIX_DOUBLE = "phoenix_double"
+    PHOENIX_DECIMAL = "phoenix_decimal"
+    PHOENIX_BOOLEAN = "phoenix_boolean"
+    PHOENIX_DATE = "phoenix_date"
+    PHOENIX_TIME = "phoenix_time"
+    PHOENIX_TIMESTAMP = "phoenix_timestamp"
+    PHOENIX_UNSIGNED_TINYINT = "phoenix_unsigned_tinyint"
+    PHOENIX_UNSIGNED_SMALLINT = "phoenix_unsigned_smallint"
+    PHOENIX_UNSIGNED_INT = "phoenix_unsigned_int"
+    PHOENIX_UNSIGNED_LONG = "phoenix_unsigned_long"
+    PHOENIX_UNSIGNED_FLOAT = "phoenix_unsigned_float"
+    PHOENIX_UNSIGNED_DOUBLE = "phoenix_unsigned_double"
+    PHOENIX_UNSIGNED_DATE = "phoenix_unsigned_date"
+    PHOENIX_UNSIGNED_TIME = "phoenix_unsigned_time"
+    PHOENIX_UNSIGNED_TIMESTAMP = "phoenix_unsigned_timestamp"
     DURATION = "duration"
     SIZE = "size"
     AUTO = "auto"
@@ -66,9 +88,13 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
-_BINARY_NUMBERS = frozenset({Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT})
+_PHOENIX = MappingProxyType({Form(f"phoenix_{kind}"): kind for kind in PhoenixType})
+_BOOLS = frozenset({Form.BOOL, Form.BOOL8, Form.PHOENIX_BOOLEAN})
+_BINARY_NUMBERS = frozenset(
+    {Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT, *_PHOENIX}
+) - {Form.PHOENIX_BOOLEAN}
 _READ_ONLY = frozenset({Form.DURATION, Form.SIZE})
-_BINARY = _BINARY_NUMBERS | {Form.BOOL8, Form.AUTO}
+_BINARY = _BINARY_NUMBERS | {Form.BOOL8, Form.PHOENIX_BOOLEAN, Form.AUTO}
 
 _AUTO_FOR_A_NAME = (
     "with `auto` the type depends on each value, so a column may contain several types; for an attribute that is named "
@@ -98,7 +124,8 @@ class ConvertSettings(EditSettings):
     )
     decode: Form | None = option(
         "The type of the value that is read: a big-endian number (`int64`, `float32` …, or `bigint` of any length), "
-        "HBase's single byte for a boolean (`bool8`), `hex`, `base64`, `base64url`, percent-encoded text (`percent`; "
+        "HBase's single byte for a boolean (`bool8`), a type of Apache Phoenix (`phoenix_bigint` …), `hex`, `base64`, "
+        "`base64url`, percent-encoded text (`percent`; "
         "`form` also reads + as a space), text in a character set, or text to normalise: a `number` loses surrounding "
         "white space, plus sign, needless zeros and exponent, a `bool` becomes `true` or `false`, a `duration` such as "
         "`1h2m3.5s` or `5.4 ms` seconds, a `size` such as `2.5 MB` or `1GiB` bytes. Left out: UTF-8 text or raw bytes.",
@@ -211,6 +238,9 @@ class Convert(Decorator[ConvertSettings]):
     number that a float would round, such as 16777217 and 1.6777217e7 as `float32`; a number with a fraction becomes the
     nearest float. Padding at the end of base64 may be missing.
 
+    The types of Apache Phoenix are `phoenix_` and the type's name in SQL. A date, time or timestamp is milliseconds
+    since 1970-01-01 00:00 UTC, and a timestamp may have up to six decimals. See docs/guides/encodings.md.
+
     A Decimal of Kafka Connect in JSON, as Debezium writes it with `decimal.handling.mode: precise`, is the `bigint` in
     base64: decode `base64` first, then `bigint` with the `scale` of the schema.
 
@@ -223,9 +253,9 @@ class Convert(Decorator[ConvertSettings]):
     The units of a `duration` are ns, us, µs, ms, s, m, h, d and w, those of a `size` B, kB, MB … (1,000) and KiB, MiB …
     (1,024); a unit with two meanings, such as K, M and Mb, is invalid.
 
-    Source: own design; org.apache.hadoop.hbase.util.Bytes, RFC 4648, RFC 3986, the HTML standard for forms, for
-    `bigint` java.math.BigInteger, for `duration` Go's time.ParseDuration with d and w, for `size` IEC 80000-13; base64
-    without padding is read as by java.util.Base64.
+    Source: own design; org.apache.hadoop.hbase.util.Bytes, org.apache.phoenix.schema.types, RFC 4648, RFC 3986, the
+    HTML standard for forms, for `bigint` java.math.BigInteger, for `duration` Go's time.ParseDuration with d and w, for
+    `size` IEC 80000-13; base64 without padding is read as by java.util.Base64.
     """
 
     kind = "convert"
@@ -235,6 +265,18 @@ class Convert(Decorator[ConvertSettings]):
             settings="{attributes: {status: '2hb_web:status', took: '2hb_web:took'}, encode: int32}",
             attributes={"status": "100", "took": "65"},
             after={"2hb_web:status": "\0\0\0d", "2hb_web:took": "\0\0\0A"},
+        ),
+        Example(
+            "numbers as Phoenix reads them",
+            settings="{attributes: {rx: '2hb_m:RX', load: '2hb_m:LOAD'}, encode: phoenix_double}",
+            attributes={"rx": "100", "load": "-2.5"},
+            after={"2hb_m:RX": b"\xc0Y\0\0\0\0\0\1", "2hb_m:LOAD": b"?\xfc\0\0\0\0\0\0"},
+        ),
+        Example(
+            "milliseconds as Phoenix's time with nanoseconds",
+            settings="{source: at, encode: phoenix_timestamp}",
+            attributes={"at": "1309275728123.5"},
+            after={"at": b"\x80\0\x010\xd6\xea(\xfb\0\7\xa1 "},
         ),
         Example(
             "and back to text",
@@ -300,6 +342,7 @@ class Convert(Decorator[ConvertSettings]):
         ),
         Example("not a number", settings="{encode: int64}", body="seven", error="not_a_number"),
         Example("too large", settings="{encode: int16}", body="40000", error="number_too_large"),
+        Example("no negative one", settings="{encode: phoenix_unsigned_int}", body="-1", error="number_too_large"),
         Example("not in the encoding", settings="{decode: hex}", body="xyz", error="bad_encoding"),
         Example("neither true nor false", settings="{decode: bool}", body="maybe", error="not_a_bool"),
         Example("neither, with `on_invalid: keep`", settings="{decode: bool, on_invalid: keep}", body="maybe"),
@@ -357,7 +400,7 @@ def _conversion(settings: ConvertSettings) -> Change:
     write = None if settings.encode is None else _writer(settings, settings.encode, replaces=replaces)
     if read is None or write is None:
         return read or write or bytes
-    if settings.decode in {Form.BOOL, Form.BOOL8} and settings.encode in _BINARY_NUMBERS | {Form.NUMBER}:
+    if settings.decode in _BOOLS and settings.encode in _BINARY_NUMBERS | {Form.NUMBER}:
         return lambda value: write(booleans.digit_of(read(value)))
     return lambda value: write(read(value))
 
@@ -389,10 +432,12 @@ _READ: Mapping[str, Callable[[bytes], bytes]] = {
     Form.BOOL8: booleans.of_byte,
     Form.DURATION: quantities.seconds_of,
     Form.SIZE: quantities.bytes_of,
+    **{form: phoenix.READ[kind] for form, kind in _PHOENIX.items()},
 }
 _WRITE: Mapping[str, Callable[[bytes], bytes]] = {
     Form.NUMBER: number_reader(".", ""),
     Form.BOOL: booleans.word,
     Form.BOOL8: booleans.byte_of,
     Form.AUTO: number_or_text,
+    **{form: phoenix.WRITE[kind] for form, kind in _PHOENIX.items()},
 }

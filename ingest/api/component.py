@@ -34,7 +34,7 @@ class Example:
         attributes: of the event before; a value is text, or bytes when it is not text.
         offset: of its record, or of the first record in `earlier`.
         earlier: bodies of the previous events of its split, in order; their other fields are as in this event.
-        after: attributes that differ afterwards, name -> value; None if it was removed.
+        after: attributes that differ afterwards, name -> value, text or bytes; None if it was removed.
         body_after: the body afterwards when it differs.
         timestamp_ms_after: event time afterwards when it differs.
         made: for a fan-out, (body, attributes) of each output event, instead of the three fields above.
@@ -55,7 +55,7 @@ class Example:
     nanos: int = 0
     offset: int = 0
     earlier: tuple[str | bytes, ...] = ()
-    after: dict[str, str | None] = field(default_factory=dict)
+    after: dict[str, str | bytes | None] = field(default_factory=dict)
     body_after: str | bytes | None = None
     timestamp_ms_after: int | None = None
     made: tuple[tuple[str | bytes, dict[str, str]], ...] | None = None

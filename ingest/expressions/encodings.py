@@ -9,25 +9,34 @@ from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from decimal import Decimal
 from types import MappingProxyType
+from typing import Any
 from urllib.parse import quote_from_bytes, unquote_to_bytes
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event_errors import BadEncodingError, NotANumberError, NumberTooLargeError
 from ingest.api.notation import shown_start
 from ingest.expressions.numbers import read_float, read_whole
-from ingest.formats.cell_types import NUMBERS, NotFiniteError
+from ingest.formats.cell_types import NUMBERS, Codec, NotFiniteError
 from ingest.formats.numbers import float32, number_text
 
 _FEW_DIGITS = 20  # as many as a 64-bit number has
 _PIECE_BYTES = 64 << 10  # Python makes a list of all escapes, which takes 184 times as much memory as the text
 _URL_LETTERS = bytes.maketrans(b"-_", b"+/")
 
+END_EXACT_32, END_EXACT_64 = 2**24, 2**53
+"""A float of 32 and of 64 bits holds every integer below."""
+
 Change = Callable[[bytes], bytes]
 
 
-def _write_whole(encoding: str) -> Change:
-    pack = NUMBERS[encoding].encode
-    what = f"a whole number of {8 * len(pack(0))} bits"
+def whole_writer(pack: Callable[[int], bytes], what: str) -> Change:
+    """
+    An encoder of whole numbers.
+
+    Args:
+        pack: number -> bytes; raises ValueError for a number that the type does not have.
+        what: the type, for messages.
+    """
 
     def write(text: bytes) -> bytes:
         # fast path for plain digits
@@ -35,7 +44,7 @@ def _write_whole(encoding: str) -> Change:
         try:
             return pack(number)
         except ValueError as error:
-            raise _too_large(text, what) from error
+            raise too_large(text, what) from error
 
     return write
 
@@ -47,17 +56,17 @@ def _whole_number(text: bytes) -> int:
     return number
 
 
-def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], float] = float) -> Change:
+def float_writer(codec: Codec[float], what: str, end_exact: int, shortest: Callable[[float], float] = float) -> Change:
     """
-    Encode numbers, except whole ones, in any notation, that would be read back as other ones.
+    An encoder of numbers, except whole ones, in any notation, that would be read back as other ones.
 
     Args:
-        encoding: the name of the type.
+        codec: of the type.
+        what: the type, for messages.
         end_exact: the type holds every integer below.
         shortest: the number that is read back, see `ingest.formats.numbers`.
     """
-    pack, unpack = NUMBERS[encoding].encode, NUMBERS[encoding].decode
-    what = f"a number of {8 * len(pack(0))} bits"
+    pack, unpack = codec.encode, codec.decode
 
     def write(text: bytes) -> bytes:
         number = read_float(text)
@@ -66,22 +75,24 @@ def _write_float(encoding: str, end_exact: int, shortest: Callable[[float], floa
         try:
             value = pack(number)
         except ValueError as error:
-            raise _too_large(text, what) from error
+            raise too_large(text, what) from error
         if not -end_exact < number < end_exact:
             exact = Decimal(text.decode("ascii"))
             if exact == exact.to_integral_value() and exact != Decimal(repr(shortest(unpack(value)))):
-                raise _too_large(text, f"{what} without rounding")
+                raise too_large(text, f"{what} without rounding")
         return value
 
     return write
 
 
-def _too_large(text: bytes, what: str) -> ExpressionError:
+def too_large(text: bytes, what: str) -> ExpressionError:
+    """The error for a number that the type does not have."""
     return NumberTooLargeError(f"{shown_start(text)} does not fit into {what}")
 
 
-def _read(encoding: str, text_of: Callable[[float], bytes] = number_text) -> Change:
-    unpack = NUMBERS[encoding].decode
+def reader(codec: Codec[Any], text_of: Callable[[Any], bytes] = number_text) -> Change:
+    """A decoder to text, which `text_of` writes."""
+    unpack = codec.decode
 
     def read(value: bytes) -> bytes:
         try:
@@ -147,11 +158,11 @@ def _read_form(text: bytes) -> bytes:
 
 WRITE: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _write_whole("int16"),
-        "int32": _write_whole("int32"),
-        "int64": _write_whole("int64"),
-        "float32": _write_float("float32", 2**24, float32),
-        "float64": _write_float("float64", 2**53),
+        "int16": whole_writer(NUMBERS["int16"].encode, "a whole number of 16 bits"),
+        "int32": whole_writer(NUMBERS["int32"].encode, "a whole number of 32 bits"),
+        "int64": whole_writer(NUMBERS["int64"].encode, "a whole number of 64 bits"),
+        "float32": float_writer(NUMBERS["float32"], "a number of 32 bits", END_EXACT_32, float32),
+        "float64": float_writer(NUMBERS["float64"], "a number of 64 bits", END_EXACT_64),
         "hex": lambda value: value.hex().encode("ascii"),
         "base64": b64encode,
         "base64url": urlsafe_b64encode,
@@ -163,11 +174,11 @@ WRITE: Mapping[str, Change] = MappingProxyType(
 
 READ: Mapping[str, Change] = MappingProxyType(
     {
-        "int16": _read("int16"),
-        "int32": _read("int32"),
-        "int64": _read("int64"),
-        "float32": _read("float32", lambda number: number_text(float32(number))),
-        "float64": _read("float64"),
+        "int16": reader(NUMBERS["int16"]),
+        "int32": reader(NUMBERS["int32"]),
+        "int64": reader(NUMBERS["int64"]),
+        "float32": reader(NUMBERS["float32"], lambda number: number_text(float32(number))),
+        "float64": reader(NUMBERS["float64"]),
         "hex": _read_hex,
         "base64": _read_base64,
         "base64url": _read_base64url,

@@ -306,7 +306,7 @@ def _after(example: Example) -> list[str]:
             for body, attributes in example.made
         )
         return [line for each in made for line in _event("after", each)]
-    changed = {name: value for name, value in example.after.items() if value is not None}
+    changed = {name: _plain(value) for name, value in example.after.items() if value is not None}
     gone = [name for name, value in example.after.items() if value is None]
     after: dict[str, object] = {"attributes": changed} if changed else {}
     if example.body_after is not None:

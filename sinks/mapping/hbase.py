@@ -61,7 +61,8 @@ class CellOptions(Model):
     value: Template = option("Template of the value.", example="%{body}")
     encoding: Encoding = option(
         "Encoding of the value: its bytes as they are (`utf8`; `raw` if they are not text), a big-endian number of 4 "
-        "or 8 bytes (`int32`, `int64`, `float64`), or the bytes that it encodes (`hex`, `base64`).",
+        "or 8 bytes (`int32`, `int64`, `float64`), a type of Apache Phoenix (`phoenix_bigint` …, see the guide to "
+        "encodings), or the bytes that it encodes (`hex`, `base64`).",
         default="utf8",
         strict=False,
     )
@@ -199,6 +200,16 @@ class HBase(Mapper[HBaseSinkSettings]):
             attributes={"load": "0.25"},
             host="web-1",
             timestamp_ms=1308748686334,
+        ),
+        Example(
+            "a row of a Phoenix table, with its empty column `_0`",
+            settings=(
+                "{table: METRICS, row_key: {template: '%{host}'}, cells: ["
+                "{family: '0', qualifier: RX, value: '%{rx}', encoding: phoenix_bigint}, "
+                "{family: '0', qualifier: _0, value: x}]}"
+            ),
+            attributes={"rx": "-2"},
+            host="web-1",
         ),
         Example(
             "a column named by the event; without a unit there is no such cell",

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from decorators.convert import Convert, Form
 from ingest.expressions.encodings import read_percent
 from ingest.expressions.numbers import EXACT
+from ingest.formats.phoenix import PhoenixType
 from ingest.testing.events import event_of, settings_of
 
 CHARSETS = [form.value for form in Form][list(Form).index(Form.UTF8) :]
@@ -33,6 +34,13 @@ def converted(options, value):
         ("encode: float32", b"1.6777218e7", bytes.fromhex("4b800001")),
         ("encode: float32", b"1.67772171e7", bytes.fromhex("4b800001")),
         ("encode: float64", b"1e300", bytes.fromhex("7e37e43c8800759c")),
+        ("encode: phoenix_bigint", b"-2", bytes.fromhex("7ffffffffffffffe")),
+        ("encode: phoenix_decimal", b"-123.45", bytes.fromhex("3d644e3866")),
+        ("decode: phoenix_decimal", bytes.fromhex("3d644e3866"), b"-123.45"),
+        ("decode: phoenix_double, encode: int64", bytes.fromhex("c014000000000001"), b"\0\0\0\0\0\0\0\5"),
+        ("decode: bool, encode: phoenix_tinyint", b"yes", b"\x81"),
+        ("decode: bool, encode: phoenix_boolean", b"on", b"\1"),
+        ("decode: phoenix_boolean, encode: int16", b"\1", b"\0\1"),
         ("decode: number, encode: int64", b"0x1f", b"\0\0\0\0\0\0\0\x1f"),
         ("encode: float32", b"0.123456789", bytes.fromhex("3dfcd6ea")),
         ("encode: float64", b"9007199254740994.00", bytes.fromhex("4340000000000001")),
@@ -383,3 +391,7 @@ def test_binary_result_is_known(encode, expected):
 )
 def test_type_by_value_of_a_named_attribute_is_a_warning(text, warned):
     assert list(settings_of(Convert.settings_class(), text).lint_warnings()) == warned
+
+
+def test_there_is_a_form_for_each_type_of_phoenix():
+    assert {str(each) for each in Form if each.startswith("phoenix_")} == {f"phoenix_{kind}" for kind in PhoenixType}
