@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Iterable
+from typing import Any
 from urllib.parse import quote
 
 MASK = "***"
@@ -43,6 +44,18 @@ class Masks:
     def hide(self, text: str) -> str:
         """The text with every secret replaced by `***`."""
         return text if self._pattern is None else self._pattern.sub(MASK, text)
+
+    def hidden(self, content: Any) -> Any:
+        """Plain data with the secrets in its texts replaced."""
+        match content:
+            case str():
+                return self.hide(content)
+            case list():
+                return [self.hidden(each) for each in content]
+            case dict():
+                return {name: self.hidden(each) for name, each in content.items()}
+            case _:
+                return content
 
     def hide_bytes(self, content: bytes) -> bytes:
         """The same for bytes, which may not be valid UTF-8."""

@@ -9,6 +9,9 @@ import msgpack
 
 from ingest.api import BusyWait, SinkResult, WriteCounts
 
+_TAPPED = "tapped "
+"""Start of the kind of a row with a tapped event; the id of the tap follows."""
+
 
 class TaskStatus(StrEnum):
     """The outcome of a task, from best to worst."""
@@ -139,6 +142,7 @@ class Receipt:
         probe: name of the destination that blocked, and a part of the batch with which its committer can test it; None
             if the task has written nothing yet.
         dead_letters: serialized envelopes; one for all events of a record that failed with the same error.
+        tapped: id of a tap, and the JSON of an event or of what a sink writes.
     """
 
     status: TaskStatus = TaskStatus.DURABLE
@@ -149,11 +153,14 @@ class Receipt:
     results: dict[str, SinkResult] = field(default_factory=dict)
     probe: tuple[str, bytes] | None = None
     dead_letters: list[bytes] = field(default_factory=list)
+    tapped: list[tuple[str, bytes]] = field(default_factory=list)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
-        """The receipt as rows (kind, bytes): one for each dead letter, then one for the receipt itself."""
+        """The receipt as rows (kind, bytes): one for each dead letter and tapped event, then one for the receipt."""
         for dead_letter in self.dead_letters:
             yield "dead_letter", dead_letter
+        for tap, line in self.tapped:
+            yield f"{_TAPPED}{tap}", line
         content = {
             "status": self.status.value,
             "code": self.code,
@@ -176,7 +183,11 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
     """The receipts in the rows of all tasks; the rows of one task must be consecutive."""
     receipts = []
     dead_letters: list[bytes] = []
+    tapped: list[tuple[str, bytes]] = []
     for kind, payload in rows:
+        if kind.startswith(_TAPPED):
+            tapped.append((kind.removeprefix(_TAPPED), payload))
+            continue
         if kind == "dead_letter":
             dead_letters.append(payload)
             continue
@@ -200,9 +211,10 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
                 results={name: SinkResult(result, run_again) for name, result, run_again in content["results"]},
                 probe=None if probe is None else (probe[0], probe[1]),
                 dead_letters=dead_letters,
+                tapped=tapped,
             )
         )
-        dead_letters = []
+        dead_letters, tapped = [], []
     return receipts
 
 

@@ -21,6 +21,7 @@ from ingest.api.component import ComponentBase
 from ingest.api.event import Event, RecordPlace
 from ingest.api.settings import SinkSettings
 from ingest.api.sink_context import SinkContext
+from ingest.api.taps import Tap
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class TaskSpec:
             every attempt. Empty if no destination needs the ranks.
         max_dead_letter_bytes: of the dead letters of the task that have the bytes of their records; None for as many as
             a micro-batch may have.
+        taps: places whose events the tasks report.
     """
 
     batch: Batch
@@ -125,6 +127,7 @@ class TaskSpec:
     max_failures: int | None = None
     splits: tuple[RecordPlace, ...] = ()
     max_dead_letter_bytes: int | None = None
+    taps: tuple[Tap, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,6 +99,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
         "produce": FunctionWord("Produce sample events to a topic.", "produce.produce"),
         "status": FunctionWord("Show the pipelines and jobs of a running service.", "control.status"),
         "top": FunctionWord("Show what each decorator and sink does, live.", "top.top"),
+        "tap": FunctionWord("Show events of a running pipeline at a decorator or sink.", "tap.tap"),
         "pause": FunctionWord("Pause a pipeline after its micro-batch.", "control.pause"),
         "resume": FunctionWord("Resume a paused pipeline where it stopped.", "control.resume"),
         "flush": FunctionWord("Start the next micro-batch of a pipeline now.", "control.flush"),

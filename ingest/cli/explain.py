@@ -7,18 +7,17 @@ from typing import Annotated, Any
 import typer
 
 from ingest.api import ConfigError
-from ingest.api.notation import from_notation
 from ingest.cli.command import BytesOption, FileArgument, PipelineOption
 from ingest.cli.given import AtOption, LinesOption, TopicOption, given_by, own_events, refuse_stdin_twice
 from ingest.cli.loading import loaded, pipeline_of, print_plugins, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.cli.shown_writes import put_lines, text_of, write_lines
 from ingest.config.test_cases import Given
 from ingest.dry_run import DryRun, InputLines
 from ingest.dry_run.shown import with_types
 from ingest.plan.assemble import plan_of
 from ingest.reference.error_pages import error_pages
-from ingest.reference.readable import readable
 
 _MAX_PAGES = 3  # suggested at the end if no event was kept
 _STYLES = {"kept": "green", "dropped": "yellow", "failed": "red"}
@@ -125,24 +124,11 @@ def _show(out: Output, line: Mapping[str, Any], before: Mapping[str, Any]) -> No
     for name, error in _failures(line):
         out.parts((f"  {name}: {error['code']}: ", "red"), (error["message"], ""))
     for put in line.get("puts", ()):
-        stored = f", stored as {_text(put['row'])}" if "key" in put else ""
-        row = f"row {_text(put.get('key', put['row']))}"
-        out.parts((f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (row, "bold"), (stored, "dim"))
-        if "delete" in put:
-            out.line(f"    delete {_text(put['delete'])}", "yellow")
-        for family, qualifier, value in put["cells"]:
-            out.parts((f"    {_text(family)}:{_text(qualifier)} = ", "dim"), (_text(value), ""))
-
+        for parts in put_lines(put):
+            out.parts(*parts)
     for write in line.get("writes", ()):
-        where = " ".join(_text(value) for name, value in write.items() if name != "sink" and not _is_row(value))
-        out.parts((f"  {write['sink']}: ", "cyan"), (where, "bold"))
-        for name, value in ((name, value) for row in write.values() if _is_row(row) for name, value in row.items()):
-            out.parts((f"    {name} = ", "dim"), ("null" if value is None else _text(value), ""))
-
-
-def _is_row(value: object) -> bool:
-    """Whether it has names of columns, and is no bytes."""
-    return isinstance(value, dict) and value.keys() != {"b64"}
+        for parts in write_lines(write):
+            out.parts(*parts)
 
 
 def _stops(line: Mapping[str, Any]) -> bool:
@@ -166,22 +152,7 @@ def _changes(step: Mapping[str, Any]) -> list[tuple[str, str]]:
         return [(f"dropped: {step['dropped']}", "yellow")]
     fields = dict(step["changed"])
     attributes = fields.pop("attributes", {})
-    return [(f"{name} = {_text(value)}", "yellow") for name, value in fields.items()] + [
-        (f"{name} removed", "red") if value is None else (f"{name} = {_text(value)}", "green")
+    return [(f"{name} = {text_of(value)}", "yellow") for name, value in fields.items()] + [
+        (f"{name} removed", "red") if value is None else (f"{name} = {text_of(value)}", "green")
         for name, value in attributes.items()
     ]
-
-
-def _text(notation: object) -> str:
-
-    match notation:
-        case {"family": name}:
-            return f"family {_text(name)}"
-        case {"column": name}:
-            return f"column {_text(name)}"
-        case str() | {"b64": _}:
-            return readable(from_notation(notation))
-        case bool():
-            return "true" if notation else "false"
-        case _:
-            return str(notation)

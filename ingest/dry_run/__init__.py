@@ -8,7 +8,8 @@ batch time is shown with the event's original timestamp.
 from ingest.dry_run.expected import Difference, differences
 from ingest.dry_run.inputs import BadInputError, InputLines, given_of_record
 from ingest.dry_run.pipeline import CaseResult, DryRun
-from ingest.dry_run.shown import Line, Output
+from ingest.dry_run.shown import Output
+from ingest.formats.event_json import Line
 
 __all__ = [
     "BadInputError",

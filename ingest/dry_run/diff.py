@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from ingest.api.notation import from_notation, readable, to_notation
 from ingest.config.test_cases import Given
-from ingest.dry_run.shown import Line, Output
+from ingest.dry_run.shown import Output
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
+from ingest.formats.event_json import Line
 
 TypesOf = Callable[[str, str], ColumnTypes]
 """Table and store -> the types with which its values are shown."""

@@ -7,7 +7,8 @@ from typing import Any
 
 from ingest.api.notation import from_notation
 from ingest.config.test_cases import Expect
-from ingest.dry_run.shown import Line, Output, key_of
+from ingest.dry_run.shown import Output
+from ingest.formats.event_json import Line, key_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,11 @@ import orjson
 from pydantic import ValidationError
 
 from ingest.api import ConfigError, Event, EventError, Origin, Priority, Record, nanos_of
-from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, to_notation
+from ingest.api.notation import from_notation, name_from_bytes
 from ingest.config.problems import Kind, Place, Problem, Report
 from ingest.config.test_cases import Given, GivenRecord
 from ingest.config.translate import problems_in_line
+from ingest.formats.event_json import given_record
 from ingest.suggest import closest
 
 _BYTES_KEY = '{"b64":'  # start of a name that is not UTF-8, as a key of a JSON object
@@ -134,20 +135,7 @@ def record_of(number: int, given: GivenRecord) -> Record:
 
 def given_of_record(record: Record) -> Given:
     """The input that `record_of` turns into this record."""
-    return Given(
-        record=GivenRecord(
-            value=None if record.value is None else to_notation(record.value),
-            key=None if record.key is None else to_notation(record.key),
-            headers=[
-                [to_notation(name_to_bytes(name)), None if value is None else to_notation(value)]
-                for name, value in record.headers
-            ],
-            topic=record.topic,
-            partition=record.partition,
-            offset=record.offset,
-            timestamp_ms=record.timestamp_ms,
-        )
-    )
+    return Given.model_validate(given_record(record))
 
 
 def event_of(number: int, given: Given, event_class: type[Event]) -> Event:

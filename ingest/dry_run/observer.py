@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 from ingest.api import DryWrite, Event, EventError, Mutation, OnError, Origin, Record, nanos_of
 from ingest.config.test_cases import Given
 from ingest.dry_run.inputs import event_of, given_of, record_of
-from ingest.dry_run.shown import Line, Output, changed_by, output_of, shown_event, shown_mutation
+from ingest.dry_run.shown import Output, output_of
+from ingest.formats.event_json import Line, changed_by, shown_event, shown_mutation
 from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.task import SinkBinding
 from ingest.sources.decoding import Decoder

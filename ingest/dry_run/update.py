@@ -12,7 +12,7 @@ from ingest.config.spans import Span, span_of
 from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
 from ingest.dry_run.expected import Difference, puts_of
 from ingest.dry_run.pipeline import CaseResult
-from ingest.dry_run.shown import Line
+from ingest.formats.event_json import Line
 
 _VARIABLE = re.compile(r"(?<!\$)\$\{")
 _USUAL_KEYS = {"puts": ("table", "row", "key", "cells"), "events": ("body", "attributes")}

@@ -26,6 +26,7 @@ from ingest.api import (
     UnreadError,
 )
 from ingest.api.schemas import RunAgainError
+from ingest.api.taps import Tap
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.expressions import Condition
@@ -43,6 +44,7 @@ from ingest.pipeline.failures import (
 from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
+from ingest.pipeline.tapping import Tapping, TapView
 from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited
 from ingest.receipt import SOURCE, ComponentType, Receipt, TaskStatus
@@ -103,6 +105,7 @@ class Task:
         destinations: by name.
         time_limit: for the calls that process one event; entered while records are read.
         observer: called for each event; makes the task slower.
+        tap_view: how the events of taps are shown; None for a task without them.
     """
 
     def __init__(  # noqa: PLR0913 - the parts of a pipeline, each used once
@@ -119,12 +122,15 @@ class Task:
         dead_letters: DeadLetterBuffer,
         time_limit: TimeLimit,
         observer: TaskObserver | None = None,
+        tap_view: TapView | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
-        self._decode = decode
-        self._chain = chain
-        self._run_chain = failpoint.after("mid_decorate", chain.run)
+        self._decode = self._untapped_decode = decode
+        self._tap_view = tap_view
+        self._is_tapped = False
+        self._chain = self._chain_in_use = chain
+        self._run_chain = self._run_untapped_chain = failpoint.after("mid_decorate", chain.run)
         self._figures = TaskFigures(chain, bindings)
         self._dropped = self._figures.dropped
         self._run_timed_chain = failpoint.after("mid_decorate", self._figures.chain.run)
@@ -156,7 +162,9 @@ class Task:
         receipt = self._receipt = Receipt()
         self._dead_letters.start(spec.max_dead_letter_bytes)
         self._spec = spec
-        self._selected = self._bindings
+        self._untap()
+        if spec.taps and self._tap_view is not None and not spec.sinks_by_record:
+            receipt.tapped = self._tapped(spec.taps, self._tap_view)
         self._figures.start()
         self._buffered.clear()
         self._lacks_something = False
@@ -196,6 +204,27 @@ class Task:
             if not spec.sinks_by_record:
                 receipt.counts.components = self._figures.of(receipt.counts.records)
         return receipt
+
+    def _tapped(self, taps: Sequence[Tap], view: TapView) -> list[tuple[str, bytes]]:
+        """Put taps into the parts of the task until they have enough; returns the list of what they report."""
+        tapping = Tapping(
+            taps,
+            view,
+            decode=self._untapped_decode,
+            chain=self._chain,
+            bindings=self._bindings,
+            batch_time_ms=self._spec.batch.time_ms,
+            on_full=self._untap,
+        )
+        self._is_tapped = True
+        self._decode, self._selected, self._chain_in_use = tapping.decode, tapping.bindings, tapping.chain
+        self._run_chain = failpoint.after("mid_decorate", tapping.chain.run)
+        return tapping.lines
+
+    def _untap(self) -> None:
+        self._is_tapped = False
+        self._decode, self._selected, self._chain_in_use = self._untapped_decode, self._bindings, self._chain
+        self._run_chain = self._run_untapped_chain
 
     def close(self) -> None:
         """Close the destinations."""
@@ -260,7 +289,11 @@ class Task:
                     self._chain.run(event)
 
     def _run_timed(self, record: Record) -> None:
-        """Run a record whose time in each component is measured."""
+        """Run a record whose time in each component is measured; while the task is tapped, none is."""
+        if self._is_tapped:
+            if (event := self._decoded(record)) is not None:
+                self._settle(record, self._run_chain(event))
+            return
         event = self._timed_decoded(record)
         if event is None:
             return
@@ -295,7 +328,7 @@ class Task:
 
     def _end_of_chain(self) -> None:
         """Settle the events that decorators have buffered."""
-        for event, outcomes in self._chain.split_end():
+        for event, outcomes in self._chain_in_use.split_end():
             buffered = self._buffered.pop(id(event))
             self._number = buffered.number
             if self._spec.sinks_by_record:

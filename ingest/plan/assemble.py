@@ -242,6 +242,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     """The task of a pipeline; a worker process creates it once, without an observer."""
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
+    from ingest.plan.tap_view import tap_view
     from ingest.registry.message import SCHEMAS
     from ingest.registry.table import SchemaTable
 
@@ -276,6 +277,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
             timed_writes=[each.write for each in own.values() if not each.event_calls],
         ),
         observer=observer,
+        tap_view=tap_view(plan),
     )
 
 

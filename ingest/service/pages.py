@@ -18,6 +18,7 @@ from ingest.observe.health import Health, PipelineHealth, State
 from ingest.observe.history import STEP_S
 from ingest.observe.log_level import LogLevel
 from ingest.observe.logs import logger, set_level, traceback_of
+from ingest.observe.taps import Taps
 from ingest.service.control import Control, ReloadRequest, ReloadStatus
 from ingest.service.endpoint.access import ERROR_CODE, MAX_CONTENT_BYTES, Access
 from ingest.service.feed_shards import ShardRequest, apply_in_service
@@ -25,6 +26,7 @@ from ingest.service.job_kinds import KINDS, job_of
 from ingest.service.jobs.job_run import JobStatus
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.request import json_object
+from ingest.service.tap_request import TapRequest
 from ingest.service.web.assets import HEADERS as WEB_HEADERS
 from ingest.service.web.assets import Asset, assets
 
@@ -52,7 +54,7 @@ class Pages:
     A WSGI application: `/` for a browser with its files, `/metrics`, `/livez`, `/readyz`, `/pipelines`,
     `/pipelines/NAME`, `/history`, `/reload`, `/reload/ID`, `/jobs` and `/jobs/ID`, and for POST
     `/pipelines/NAME/pause`, `resume` and `flush`, `/tables/NAME/shards`, `/jobs/KIND`, `/jobs/ID/cancel`, `/reload`,
-    `/reload/ID/differences` and `/log-level/LEVEL`.
+    `/reload/ID/differences`, `/pipelines/NAME/tap`, `/taps/ID/read` and `close`, and `/log-level/LEVEL`.
 
     A page is a method from a request and the names in its path to a response, and an entry in the table of routes. If
     it raises, the error is logged and the status is 500. A command is accepted with status 202 and executed afterwards;
@@ -65,6 +67,7 @@ class Pages:
         control: takes the commands.
         jobs: the background jobs.
         access: checks who sends commands.
+        taps: what readers of the pipelines want to see.
     """
 
     def __init__(
@@ -75,7 +78,9 @@ class Pages:
         control: Control,
         jobs: Jobs,
         access: Access,
+        taps: Taps | None = None,
     ) -> None:
+        self._taps = taps or Taps()
         self._health = health
         self._activity = activity
         self._render = render
@@ -94,6 +99,9 @@ class Pages:
                 _route("POST", "/pipelines/<pipeline>/pause", self._command(self._pause)),
                 _route("POST", "/pipelines/<pipeline>/resume", self._command(control.resume)),
                 _route("POST", "/pipelines/<pipeline>/flush", self._command(self._flush)),
+                _route("POST", "/pipelines/<pipeline>/tap", self._tap),
+                _route("POST", "/taps/<tap>/read", self._read_tap),
+                _route("POST", "/taps/<tap>/close", self._close_tap),
                 _route("GET", "/jobs", self._list_jobs),
                 _route("GET", "/jobs/<job>", self._job),
                 _route("POST", "/jobs/<kind>", self._submit),
@@ -205,6 +213,28 @@ class Pages:
     def _differences(self, _request: Request, number: int) -> Response:
         """Contents of events: with a token, as the other pages that POST is for."""
         return _answer(lambda: _json({"differences": self._control.differences_of(number)}), HTTPStatus.OK)
+
+    def _tap(self, request: Request, pipeline: str) -> Response:
+        def opened() -> Response:
+            self._control.check(pipeline)
+            wanted = TapRequest.of(request.get_data())
+            return _json({"id": wanted.open(self._taps, self._activity, pipeline)})
+
+        return _answer(opened, HTTPStatus.ACCEPTED)
+
+    def _read_tap(self, _request: Request, tap: str) -> Response:
+        """Contents of events, masked as a log is: with a token."""
+
+        def found() -> Response:
+            lines, left_out = self._taps.take(tap)
+            content = b'{"left_out": %d, "lines": [%s]}\n' % (left_out, b",".join(lines))
+            return Response(content, content_type="application/json")
+
+        return _answer(found, HTTPStatus.OK)
+
+    def _close_tap(self, _request: Request, tap: str) -> Response:
+        self._taps.close(tap)
+        return _json({"id": tap})
 
     def _list_jobs(self, _request: Request) -> Response:
         return _json({"jobs": [status.to_json() for status in self._jobs.statuses()], "kinds": _KINDS})

@@ -297,6 +297,7 @@ class LivePipeline:
             back_pressure=back_pressure,
             watched=cancelled.watched,
             hide=self._shared.configuration.masks.hide,
+            taps=self._shared.taps,
         )
 
     def _complete(self, batch_id: int, batch_time_ms: int) -> None:

@@ -220,7 +220,7 @@ class Reloader:
             new = Version(plan, configuration.tables)
             difference = diff_apart(running, new, sample.given, limit, is_stopping=self._stopping.is_set)
             limit_bytes = SAMPLE_BYTES if sample.is_cut else None
-            found.append({"pipeline": name, "limit_bytes": limit_bytes, **_hidden(difference, old.masks.hide)})
+            found.append({"pipeline": name, "limit_bytes": limit_bytes, **old.masks.hidden(difference)})
         self._control.compared = self.status.id, found
         self._control.reload_status = dataclasses.replace(self.status, differences=tuple(map(_numbers, found)))
         if differing := [each["pipeline"] for each in found if each["differs"]]:
@@ -360,16 +360,3 @@ def _numbers(found: Mapping[str, Any]) -> dict[str, Any]:
         **{name: found[name] for name in ("pipeline", "limit_bytes", "events", "differs", "outcomes")},
         **{what: dict(total) for what, total in totals.items()},
     }
-
-
-def _hidden(content: Any, hide: Callable[[str], str]) -> Any:
-    """Plain data with the secrets in its texts masked."""
-    match content:
-        case str():
-            return hide(content)
-        case list():
-            return [_hidden(each, hide) for each in content]
-        case dict():
-            return {name: _hidden(each, hide) for name, each in content.items()}
-        case _:
-            return content

@@ -336,7 +336,7 @@ def _serve(
             opened.enter_context(at(path)(lambda: jobs.shared, shared.metrics))
         opened.enter_context(ArchiveWatch(lambda: jobs.shared, shared.metrics))
     access, http = access_of(configuration), configuration.service.http
-    pages = Pages(shared.health, shared.activity, shared.metrics.render, control, jobs, access)
+    pages = Pages(shared.health, shared.activity, shared.metrics.render, control, jobs, access, shared.taps)
     endpoint = HttpEndpoint(http.listen, pages, http.tls)
     address = ServiceAddress(configuration.local_dir)
     try:

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.service.endpoint.client import ServiceClient
 from ingest.service.pauses import Pauses
 from tests.support.audit import rocksdb_table
 from tests.support.service import Service
@@ -46,7 +49,7 @@ def stored(service: Service, name: str) -> int:
 
 
 @pytest.mark.usefixtures("hangs_up")
-def test_commands_change_a_running_service(tmp_path: Path) -> None:
+def test_commands_change_a_running_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = {
         "stores": {"rows": {"rocksdb": {"path": str(tmp_path / "store")}}},
         "pipelines": {
@@ -61,10 +64,15 @@ def test_commands_change_a_running_service(tmp_path: Path) -> None:
         for name in ("now", "hourly"):
             service.wait_for(lambda name=name: stored(service, name) == 2, name, 120)
 
-        # the next batch of an hourly pipeline starts at its flush
+        # the next batch of an hourly pipeline starts at its flush; taps show its record, and what its sink writes
+        monkeypatch.chdir(service.folder)  # of its state_dir
+        client = ServiceClient(load(service.file, env=os.environ, lookup=Catalog()))
+        taps = [client.open_tap("hourly", {"at": at}) for at in ("", "attr2hbase")]
         (tmp_path / "hourly" / "2.txt").write_text("c\n")
         commanded(service, "flush", "hourly")
         service.wait_for(lambda: stored(service, "hourly") == 3, "flushed")
+        (record,), (put,) = (client.read_tap(tap)["lines"] for tap in taps)
+        assert (record["record"]["value"], put["row"], put["cells"]) == ("c", "c", [["f", "q", "x"]])
 
         # a pause holds events back, also through kill -9 and a restart; the other pipeline runs
         [paused] = commanded(service, "pause", "now")

@@ -8,6 +8,7 @@ from typing import Any
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
+from ingest.observe.taps import Taps
 from ingest.service.control import Control
 from ingest.service.endpoint.access import Access, token_file
 from ingest.service.endpoint.address import ServiceAddress
@@ -44,6 +45,7 @@ def pages(
     activity: Activity | None = None,
     control: Control | None = None,
     jobs: Jobs | None = None,
+    taps: Taps | None = None,
 ) -> Pages:
     """The pages of a service that has no paused pipelines, unless a control is given."""
     names = [each.pipeline for each in health.snapshot()]
@@ -54,6 +56,7 @@ def pages(
         control or Control(Pauses(Path("/nowhere")), names),
         jobs or Jobs(Metrics(process=False)),
         Access(TOKEN, host="127.0.0.1", is_private=True),
+        taps,
     )
 
 

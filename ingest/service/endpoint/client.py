@@ -156,6 +156,41 @@ class ServiceClient:
         """
         return self._object("POST", "/reload", json.dumps({"check": check}).encode() if check else None)
 
+    def open_tap(self, pipeline: str, request: Mapping[str, Any]) -> str:
+        """
+        Let the tasks of a pipeline report events; returns the id of the tap, which ends if it is not read for long.
+
+        Args:
+            pipeline: its name.
+            request: the fields of `ingest.service.tap_request.TapRequest`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: it has no such pipeline, or the pipeline has no such component.
+            ConfigError: the request is wrong.
+            ConflictError: there are too many taps.
+        """
+        return str(self._object("POST", f"/pipelines/{pipeline}/tap", json.dumps(request).encode())["id"])
+
+    def read_tap(self, tap: str) -> dict[str, Any]:
+        """
+        The `lines` of a tap since the last call, and how many were `left_out`.
+
+        Raises:
+            NotRunningError: no service answers.
+            NotFoundError: the tap has ended.
+        """
+        return self._object("POST", f"/taps/{tap}/read")
+
+    def close_tap(self, tap: str) -> None:
+        """
+        End a tap.
+
+        Raises:
+            NotRunningError: no service answers.
+        """
+        self._ask("POST", f"/taps/{tap}/close")
+
     def reload_differences(self, number: int) -> list[dict[str, Any]]:
         """
         What the check of a reload has found, as `ingest.dry_run.diff.Diff.to_json` returns it.

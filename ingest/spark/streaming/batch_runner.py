@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -31,11 +32,12 @@ from ingest.api import (
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.buffer import check_size
 from ingest.observe.logs import logger
+from ingest.observe.taps import Taps
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import ranked
-from ingest.receipt import Counts, Receipt
+from ingest.receipt import Counts, Receipt, TaskStatus
 from ingest.retry import Retry
 from ingest.spark.errors import translated
 from ingest.spark.jobs.task_errors import TaskUnavailableError
@@ -83,6 +85,7 @@ class BatchRunner(LoopHost):
         back_pressure: delays micro-batches while a store is overloaded.
         watched: surrounds each Spark job; its tasks may outlive the job if an exception ends the block.
         hide: masks the secrets of the configuration.
+        taps: of the service, for what tasks report to readers.
         clock: monotonic seconds.
 
     Attributes:
@@ -115,6 +118,7 @@ class BatchRunner(LoopHost):
         back_pressure: BackPressure | None = None,
         watched: Callable[[], AbstractContextManager[None]] = nullcontext,
         hide: Callable[[str], str] = str,
+        taps: Taps | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pipeline = pipeline
@@ -136,6 +140,7 @@ class BatchRunner(LoopHost):
         self._back_pressure = back_pressure or BackPressure()
         self._watched = watched
         self._hide = hide
+        self._taps = taps or Taps()
         self._clock = clock
         self._busy = BusyTime(clock)
         self._before_commit = failpoint.point("before_commit")
@@ -330,6 +335,7 @@ class BatchRunner(LoopHost):
         waits = retries = 0
         while True:
             started = self._clock()
+            spec = replace(spec, taps=self._taps.of(self._pipeline))
             frame = self._frame if self._guarded is None else self._guarded.frame
             if frame is None:
                 raise LifecycleError("tasks run only within a batch")
@@ -359,6 +365,9 @@ class BatchRunner(LoopHost):
             else:
                 self._check_not_stopping()
                 self._tasks_s = self._clock() - started
+                if not any(receipt.status is TaskStatus.RUN_AGAIN for receipt in receipts):
+                    # else the next attempt reports the same events
+                    self._taps.deliver(line for receipt in receipts for line in receipt.tapped)
                 return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:

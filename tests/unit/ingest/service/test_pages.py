@@ -55,6 +55,9 @@ def test_failed_page_is_logged_and_hides_the_error():
     "path",
     [
         "/reload/1/differences",
+        "/pipelines/ticks/tap",
+        "/taps/1/read",
+        "/taps/1/close",
         "/jobs/replay",
         "/jobs/1/cancel",
         "/jobs/compaction",
