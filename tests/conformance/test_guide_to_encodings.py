@@ -12,10 +12,11 @@ from decorators.json import Json
 from ingest.api import DecorateError
 from ingest.catalog import Catalog
 from ingest.formats.cell_types import CODECS, CellType
+from ingest.formats.phoenix import PhoenixType
 from ingest.testing.events import event_of, settings_of
+from tests.support.guides import run_tests
 
 GUIDE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "encodings.md").read_text("utf-8")
-SIGN = 1 << 63
 
 
 def rows(head: str) -> list[list[str]]:
@@ -26,7 +27,8 @@ def rows(head: str) -> list[list[str]]:
 
 TYPES = [(kind, text, content) for kind, _, text, content in rows("| type | bytes |")]
 CHOSEN = rows("| value | `convert` |")
-OF_PHOENIX = rows("| value | `int64` or")
+OF_PHOENIX = rows("| type | encoding |")
+[PIPELINE] = re.findall(r"^```yaml\n(version.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
 
 
 def test_every_type_is_shown() -> None:
@@ -75,17 +77,19 @@ def test_type_that_auto_chooses(text: str, by_convert: str, by_json: str) -> Non
     assert found == written(text.strip('"'), by_json or "error")
 
 
-@pytest.mark.parametrize(("text", "ours", "phoenix"), OF_PHOENIX)
-def test_bytes_of_phoenix(text: str, ours: str, phoenix: str) -> None:
-    """PLong flips the sign bit; PDouble also negates a negative number, and adds 1."""
-    is_integer = "." not in text
-    packed = struct.pack(">q", int(text)) if is_integer else struct.pack(">d", float(text))
-    bits = int.from_bytes(packed, "big")
-    if is_integer:
-        bits ^= SIGN
-    else:
-        bits = ((bits ^ (2 * SIGN - 1) if bits & SIGN else bits ^ SIGN) + 1) % (2 * SIGN)
-    assert (packed.hex(), f"{bits:016x}") == (ours, phoenix)
+def test_every_type_of_phoenix_is_shown() -> None:
+    assert [kind for kind, *_ in OF_PHOENIX] == [kind.upper() for kind in PhoenixType]
+
+
+@pytest.mark.parametrize(("kind", "encoding", "text", "content"), OF_PHOENIX)
+def test_bytes_of_phoenix(kind: str, encoding: str, text: str, content: str) -> None:
+    assert encoding == f"phoenix_{kind.lower()}"
+    assert chosen(Convert, f"{{source: a, encode: {encoding}}}", event_of("", {"a": text})).hex() == content
+
+
+def test_pipeline_into_a_table_of_phoenix_passes_its_tests(tmp_path: Path) -> None:
+    done = run_tests(PIPELINE, tmp_path)
+    assert (done.returncode, "warning" in done.stderr) == (0, False), done.stdout + done.stderr
 
 
 def test_numbers_in_the_text() -> None:

@@ -1,12 +1,15 @@
 """Values, row keys and cells that are made for Phoenix are byte for byte those that Phoenix makes."""
 
 import random
+import re
 import struct
+from base64 import b64decode
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
+import yaml
 
 from decorators.phoenix_row_key import KeyType, NullInKeyError, PhoenixRowKey, PhoenixRowKeySettings
 from ingest.expressions.phoenix import WRITE
@@ -20,6 +23,7 @@ VALUES = 1000
 TABLES = 50
 KEYS_OF_A_TABLE = 20
 SUPPORT = Path(__file__).parents[1] / "support"
+GUIDE = (Path(__file__).parents[2] / "docs" / "guides" / "encodings.md").read_text("utf-8")
 SIZES = {"tinyint": 8, "smallint": 16, "int": 32, "integer": 32}
 VARIABLE = {KeyType.VARCHAR, KeyType.VARBINARY, KeyType.DECIMAL}
 
@@ -161,3 +165,29 @@ def test_cells(phoenix: JavaProgram):
     phoenix.ask("execute", "CREATE TABLE NAMED (K BIGINT PRIMARY KEY, M.V INTEGER, A.W INTEGER) COLUMN_ENCODED_BYTES=0")
     cells = phoenix.ask("row", "NAMED", b"7".hex(), "-", "-").split()
     assert cells == ["/".join((row, b"M".hex(), b"_0".hex(), b"x".hex()))]
+
+
+@pytest.mark.slow
+def test_rows_of_the_guide(phoenix: JavaProgram):
+    """The rows that the tests of the guide's pipeline expect are those of its table."""
+    [table] = re.findall(r"^```sql\n(CREATE TABLE METRICS .*?);\n```$", GUIDE, re.MULTILINE | re.DOTALL)
+    [pipeline] = re.findall(r"^```yaml\n(version.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    phoenix.ask("execute", table.replace("\n", " "))
+    full, short, _ = yaml.safe_load(pipeline)["tests"]
+    nanos = b"%d" % (1_795_162_500 * 10**9)
+    for test, words in (
+        (full, (b"ber", nanos, b"s1", b"-2.5", b"100", b"1.5", b"kB")),
+        (short, (b"ber", nanos, b"", b"", b"", b"", b"")),
+    ):
+        cells = phoenix.ask("row", "METRICS", *(each.hex() or "-" for each in words)).split()
+        [put] = test["expect"]["puts"]
+        expected = {
+            "/".join(each.hex() for each in (plain(put["row"]), *name.encode().split(b":"), plain(value)))
+            for name, value in put["cells"].items()
+            if value is not None
+        }
+        assert set(cells) == expected
+
+
+def plain(value: str | dict[str, str]) -> bytes:
+    return value.encode() if isinstance(value, str) else b64decode(value["b64"])
