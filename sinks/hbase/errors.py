@@ -119,7 +119,7 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
     hint = failure.hint.replace("{table}", table) if failure.hint else None
     namespace, colon, _ = table.partition(":")
     if kind is Kind.NO_TABLE and colon:
-        hint = f"{hint}; its namespace must exist: create_namespace '{namespace}' in the hbase shell"
+        hint = f"{hint}; a Thrift server needs its namespace: create_namespace '{namespace}' in the hbase shell"
     return failure.error(message, hint=hint)
 
 

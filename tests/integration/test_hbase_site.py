@@ -36,7 +36,7 @@ def test_rows_by_the_files_of_the_cluster(hbase: HBase) -> None:
         changes = reconcile(store, declared, allow_data_loss=False)
         assert (changes.left, changes.refused) == ((), ())
         assert store.family_attributes(table)[b"f"]["DATA_BLOCK_ENCODING"] == "FAST_DIFF"
-        new = replace(declared, name=unique("site"))
+        new = replace(declared, name=f"{unique('ns').replace('-', '_')}:site")  # its namespace is created
         assert reconcile(store, new, allow_data_loss=False).left == ()
     finally:
         store.close()

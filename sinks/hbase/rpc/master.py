@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
+from ingest.api import FamilySpec, NoTableError, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import TableExistsError, schema_error
 from sinks.hbase.rpc.attempts import Attempts
@@ -36,6 +36,7 @@ T = TypeVar("T")
 
 _SERVICE = "MasterService"
 _FINISHED = 2  # State of GetProcedureResultResponse
+_EXISTS = frozenset({"TableExistsException", "NamespaceExistException"})
 _POLL_S = 0.1
 """Between two questions whether a procedure is over; creating a table takes about half a second."""
 
@@ -102,7 +103,7 @@ class Master:
 
     def create_table(self, spec: TableSpec) -> None:
         """
-        Create a table.
+        Create a table, and its namespace if there is none.
 
         Raises:
             TableExistsError: there is one with this name.
@@ -110,7 +111,20 @@ class Master:
         """
         # CreateTableRequest: table_schema 1, split_keys 2, nonce 4
         request = data(1, table_schema(spec)) + b"".join(data(2, split) for split in spec.splits)
-        self._change(spec.name, "CreateTable", request)
+        try:
+            self._change(spec.name, "CreateTable", request)
+        except NoTableError:  # the only reason for it is a missing namespace
+            self._create_namespace(spec.name)
+            self._change(spec.name, "CreateTable", request)
+
+    def _create_namespace(self, table: str) -> None:
+        """Create the namespace of a table; another client may have done so."""
+        # CreateNamespaceRequest: namespaceDescriptor 1 with name 1, nonce_group 2, nonce 3
+        namespace = data(1, table.partition(":")[0].encode())
+        try:
+            self._change(table, "CreateNamespace", data(1, namespace), nonces=(2, 3))
+        except NamespaceExistsError:
+            return
 
     def add_family(self, table: str, family: FamilySpec) -> None:
         """
@@ -178,11 +192,11 @@ class Master:
             lambda answer: [read(schema) for schema in answer.messages(1)],
         )
 
-    def _change(self, table: str, method: str, request: bytes) -> None:
+    def _change(self, table: str, method: str, request: bytes, nonces: tuple[int, int] = (3, 4)) -> None:
+        """Start a procedure and wait for its end; `nonces` are the fields nonce_group and nonce of the request."""
         attempts = self._attempts()
-        # nonce_group 3 and nonce 4 of every request for a change that this class sends
-        nonces = number(3, self._nonce()) + number(4, self._nonce())
-        procedure = self._repeated(table, method, request + nonces, attempts, _procedure)
+        request += b"".join(number(field, self._nonce()) for field in nonces)
+        procedure = self._repeated(table, method, request, attempts, _procedure)
         if procedure is None:
             return
         while True:
@@ -213,7 +227,7 @@ class Master:
                 answer = self._cluster.call(address, _SERVICE, method, request, attempts.deadline_s)
                 return read(Message(answer.message))
             except RemoteError as error:
-                if error.kind not in REPEATED or error.name == "TableExistsException":
+                if error.kind not in REPEATED or error.name in _EXISTS:
                     raise _error(error, table) from error
                 reason: Exception = error
             except (ConnectionLostError, WireError, StoreUnavailableError) as error:
@@ -221,6 +235,13 @@ class Master:
             self._cluster.forget_master()
             if not attempts.pause():
                 raise unavailable(reason, table) from reason
+
+
+class NamespaceExistsError(SchemaError):
+    """A namespace exists that is to be created."""
+
+    code = "namespace_exists"
+    remedy = "None: it is used."
 
 
 class _Result(NamedTuple):
@@ -263,4 +284,6 @@ def _result(answer: Message) -> _Result:
 def _error(error: RemoteError, table: str) -> Exception:
     if error.name == "TableExistsException":
         return TableExistsError(f'table "{table}" exists')
+    if error.name == "NamespaceExistException":
+        return NamespaceExistsError(f'the namespace of table "{table}" exists')
     return schema_error(store_error(error, table))

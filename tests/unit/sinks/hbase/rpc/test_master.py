@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
+from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreRefusedError, StoreUnavailableError, TableSpec
 from sinks.hbase.errors import TableExistsError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
@@ -180,3 +180,28 @@ def test_families_with_a_scope_are_replicated(false: FalseMaster) -> None:
     false.answers = {"GetTableDescriptors": [answer(data(1, schema)), answer(b"")]}
     assert false.master.replicated_families("t") == (b"far",)
     assert false.master.replicated_families("none") == ()
+
+
+def test_missing_namespace_is_created(false: FalseMaster) -> None:
+    spec = TableSpec("shop:t", (FamilySpec(b"f"),))
+    false.answers = {
+        "CreateTable": [failure("NamespaceNotFoundException"), answer(number(1, 18))],
+        "CreateNamespace": [answer(number(1, 17))],
+        "getProcedureResult": [answer(number(1, 2))],
+    }
+    false.master.create_table(spec)
+    (created,) = false.requests("CreateNamespace")
+    assert (created.message(1).data(1), created.has(2), created.has(3)) == (b"shop", True, True)
+    assert len(false.requests("CreateTable")) == 2
+    false.answers["CreateTable"] = [failure("NamespaceNotFoundException"), answer(number(1, 18))]
+    false.answers["CreateNamespace"] = [failure("NamespaceExistException")]  # another client was faster
+    false.master.create_table(spec)
+
+
+def test_namespace_that_may_not_be_created(false: FalseMaster) -> None:
+    false.answers = {
+        "CreateTable": [failure("NamespaceNotFoundException")],
+        "CreateNamespace": [failure("security.AccessDeniedException")],
+    }
+    with pytest.raises(StoreRefusedError):
+        false.master.create_table(TableSpec("shop:t", (FamilySpec(b"f"),)))
