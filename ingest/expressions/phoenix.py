@@ -47,7 +47,7 @@ def _number_writer(pack: Callable[[Any], bytes], of_number: Callable[[Number], o
 
 
 def _nanos(number: Number) -> int:
-    nanos = EXACT.multiply(Decimal(number), _NANOS)
+    nanos = number * _NANOS if isinstance(number, int) else EXACT.multiply(number, _NANOS)
     if nanos != int(nanos):
         raise ValueError(f"{number} ms has a fraction of a nanosecond")
     return int(nanos)

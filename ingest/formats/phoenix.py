@@ -28,14 +28,28 @@ MAX_SALT_BUCKETS = 256
 
 _FLIP = bytes(255 - byte for byte in range(256))
 _NANOS = 1_000_000  # in a millisecond
-_BASE = 100
 _EXPONENT_OFFSET = 65
 _POSITIVE_OFFSET, _NEGATIVE_OFFSET = 1, 101
+_NO_DIGITS = 0xFF
 _NEGATIVE_END = b"\x66"
 _MAX_DECIMAL_BYTES = 21
 _ZERO = b"\x80"
 # Phoenix reads a lower exponent as another one; -(100**62) would begin with its separator, the byte 0
 _MIN_EXPONENT, _MAX_EXPONENT = -63, 61
+
+
+def _tables(byte_of: Callable[[int], int]) -> tuple[bytes, bytes]:
+    """Two digits as a byte whose hexadecimal form they are -> their byte in a DECIMAL, and the other way."""
+    there, back = bytearray(256), bytearray((_NO_DIGITS,) * 256)
+    for pair in range(100):
+        digits = int(str(pair), 16)
+        there[digits] = byte_of(pair)
+        back[byte_of(pair)] = digits
+    return bytes(there), bytes(back)
+
+
+_POSITIVE, _FROM_POSITIVE = _tables(lambda pair: pair + _POSITIVE_OFFSET)
+_NEGATIVE, _FROM_NEGATIVE = _tables(lambda pair: _NEGATIVE_OFFSET - pair)
 
 
 class PhoenixType(StrEnum):
@@ -105,8 +119,8 @@ def _of_width(value: bytes, width: int, fill: bytes, name: str) -> bytes:
 def salt_byte(key: bytes, buckets: int) -> bytes:
     """The byte before the key in a table with this number of `SALT_BUCKETS`."""
     code = 1
-    for byte in key:
-        code = (31 * code + (byte - 256 if byte & 0x80 else byte)) & 0xFFFFFFFF
+    for byte in memoryview(key).cast("b"):
+        code = (31 * code + byte) & 0xFFFFFFFF
     return bytes((abs(code - (1 << 32) if code >> 31 else code) % buckets,))
 
 
@@ -186,7 +200,7 @@ def _encode_decimal(number: Decimal) -> bytes:
     sign, digits, exponent = number.as_tuple()
     if not isinstance(exponent, int):
         raise NotOfTypeError(f"{number} is not DECIMAL: it is not finite")
-    text = "".join(map(str, digits)).lstrip("0")
+    text = bytes(digits).hex()[1::2]
     stripped = text.rstrip("0")
     if not stripped:
         return _ZERO
@@ -197,14 +211,14 @@ def _encode_decimal(number: Decimal) -> bytes:
         stripped, exponent = f"{stripped}0", exponent - 1
     if len(stripped) % 2:
         stripped = f"0{stripped}"
-    pairs = [int(stripped[at : at + 2]) for at in range(0, len(stripped), 2)]
+    pairs = bytes.fromhex(stripped)
     power = exponent // 2 + len(pairs) - 1
     if not _MIN_EXPONENT <= power <= _MAX_EXPONENT:
         raise ValueError(f"{reprlib.repr(number)} is not DECIMAL, which has numbers from 1e-126 to below 1e124")
     first = power + _EXPONENT_OFFSET
     if not sign:
-        return bytes((first | 0x80, *(pair + _POSITIVE_OFFSET for pair in pairs)))
-    value = bytes((0x7F - first, *(_NEGATIVE_OFFSET - pair for pair in pairs)))
+        return bytes((first | 0x80,)) + pairs.translate(_POSITIVE)
+    value = bytes((0x7F - first,)) + pairs.translate(_NEGATIVE)
     return value + _NEGATIVE_END if len(value) < _MAX_DECIMAL_BYTES else value
 
 
@@ -223,13 +237,13 @@ def _read_decimal(value: bytes) -> Decimal | None:
         return None
     is_negative = not value[0] & 0x80
     if is_negative:
-        pairs = [_NEGATIVE_OFFSET - byte for byte in value[1:].removesuffix(_NEGATIVE_END)]
+        pairs = value[1:].removesuffix(_NEGATIVE_END).translate(_FROM_NEGATIVE)
         power = 0x7F - value[0] - _EXPONENT_OFFSET
     else:
-        pairs = [byte - _POSITIVE_OFFSET for byte in value[1:]]
+        pairs = value[1:].translate(_FROM_POSITIVE)
         power = (value[0] & 0x7F) - _EXPONENT_OFFSET
-    digits = "".join(f"{pair:02d}" for pair in pairs if 0 <= pair < _BASE)
-    if not pairs or len(digits) != 2 * len(pairs) or not _MIN_EXPONENT <= power <= _MAX_EXPONENT:
+    digits = pairs.hex()
+    if not pairs or _NO_DIGITS in pairs or not _MIN_EXPONENT <= power <= _MAX_EXPONENT:
         return None
     if len(digits.strip("0")) > MAX_DECIMAL_DIGITS:
         return None
