@@ -112,7 +112,7 @@ class Chain:
         """
         A chain that shares the decorators, the buffered events and `made`, and calls the decorators through others.
 
-        Only its `run` may be called; splits are those of this chain.
+        Only its `run` may be called, and this chain's `split_end` runs events through it; it has no splits of its own.
 
         Args:
             around: from the name of a decorator and a call of it to the call that is made in its place.
@@ -120,8 +120,12 @@ class Chain:
         other = copy(self)
         stages = tuple((bound, None if call is None else around(bound.name, call)) for bound, call in self._stages)
         applied = {bound.name: around(bound.name, self._apply) for bound, call in stages if call is None}
-        other._stages, other._calls = stages, _calls_of(stages)  # noqa: SLF001 - of this class
-        other._applying = lambda bound, *arguments, **options: applied[bound.name](bound, *arguments, **options)  # noqa: SLF001 - as above
+
+        def apply(bound: BoundDecorator, *arguments: Any, **options: Any) -> list[Event] | Buffered:
+            made: list[Event] | Buffered = applied[bound.name](bound, *arguments, **options)
+            return made
+
+        other._stages, other._calls, other._applying = stages, _calls_of(stages), apply  # noqa: SLF001 - of this class
         return other
 
     def split_start(self) -> None:
@@ -171,9 +175,14 @@ class Chain:
             return self._run_in_stages(event, index + 1, is_fanned_out=False, is_large=True)
         return (dropped_or_failed(kept, self._decorators[index], event),)
 
-    def split_end(self) -> Iterator[tuple[Event, Sequence[Outcome]]]:
+    def split_end(
+        self, chain_of: "Callable[[Event], Chain] | None" = None
+    ) -> Iterator[tuple[Event, Sequence[Outcome]]]:
         """
         End the split: each event that a decorator has buffered in `run`, or here, and its outcomes.
+
+        Args:
+            chain_of: from a buffered event to the chain through which it runs on: this one or a copy of `with_calls`.
 
         Raises:
             IngestError: a decorator cannot return its events now; the message begins with its name.
@@ -190,9 +199,9 @@ class Chain:
                 for event, origin, _ in buffered.values():
                     yield event, (failed(error, bound, event, origin),)
             else:
-                self.made[bound.name] += len(returned)
                 for event in returned:
-                    yield event, self._run_rest(index, buffered.pop(id(event)))
+                    chain = self if chain_of is None else chain_of(event)
+                    yield event, chain._run_rest(index, buffered.pop(id(event)))  # noqa: SLF001 - of this class
                 for event, _, _ in buffered.values():
                     yield event, (Dropped(bound.decorator.drop_reason, bound.name, event),)
             buffered.clear()
@@ -206,6 +215,7 @@ class Chain:
                 check_event(event, origin)
             except TypeError as error:
                 return (failed(error, bound, event, origin),)
+        self.made[bound.name] += 1
         is_large = size_of(event) > LARGE_EVENT_BYTES
         return self._run_in_stages(event, index + 1, is_fanned_out=is_fanned_out, is_large=is_large)
 

@@ -2,13 +2,13 @@
 The figures of the components of a task: how many events each received, sent, dropped and failed, and its time.
 
 Nothing is counted for an event that passes: what a component received follows from what the one before it has sent, and
-what it sent from what it dropped and failed. Time is sampled: each 128th record runs through copies of the calls that
-measure themselves.
+what it sent from what it dropped and failed. Time is sampled: one in 128 records runs through copies of the calls that
+measure themselves, also after a decorator has buffered it.
 """
 
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -20,12 +20,30 @@ if TYPE_CHECKING:
     from ingest.pipeline.task import SinkBinding
 
 SAMPLE = 128
-"""Each so many records one is timed, across the tasks of a process."""
+"""Of so many records one is timed, across the tasks of a process."""
 FIRST_SAMPLE = 2
 """Record of a process that is timed first: the very first one loads and compiles."""
 
+_MODULUS, _MULTIPLIER, _INCREMENT = 1 << 16, 25_173, 13_849  # of a linear congruential generator with the full period
+
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def sample_gaps() -> Iterator[int]:
+    """
+    The number of the first record that is timed, then how many records later each following one is, without end.
+
+    One of each `SAMPLE` is timed, at a place that varies: with equal gaps all of the timed records would be of one kind
+    where kinds alternate, as in the lines of a producer that repeat. The places are the same in each process.
+    """
+    place, state = FIRST_SAMPLE, 0
+    yield place
+    while True:
+        state = (state * _MULTIPLIER + _INCREMENT) % _MODULUS
+        following = 1 + state * SAMPLE // _MODULUS
+        yield SAMPLE - place + following
+        place = following
 
 
 class TaskFigures:
@@ -40,10 +58,12 @@ class TaskFigures:
     Attributes:
         chain: a copy whose decorators are timed; it shares the buffered events.
         bindings: the same sinks, timed.
-        dropped: events that a component dropped, those of the chain by name.
+        dropped: name of a decorator -> events that it dropped.
         failed: events that failed in a component.
         refused: name of a sink -> events that it dropped.
         undecoded: records that the decoder dropped.
+        gaps: as `sample_gaps`, of the process.
+        is_timed: whether the outcomes that are settled now are of a sample.
     """
 
     def __init__(
@@ -60,21 +80,24 @@ class TaskFigures:
         self.dropped: Counter[str] = Counter()
         self.failed: Counter[ComponentKey] = Counter()
         self._bindings = tuple(bindings)
-        self._met: list[int] = []
+        self._excluded: list[int] = []
         self.refused: Counter[str] = Counter()
         self.undecoded = 0
+        self.gaps = sample_gaps()
+        self.is_timed = False
 
     def start(self) -> None:
         """Start at 0, for the next task."""
         for counter in (self.dropped, self.failed, self.refused, self._chain.made):
             counter.clear()
-        self._met = [binding.count_met() + 1 for binding in self._bindings]
+        self._excluded = [binding.count_excluded() + 1 for binding in self._bindings]
         self.undecoded = 0
+        self.is_timed = False
         for times in self._times.values():
             times[:] = 0, 0
 
     def timed(self, component: ComponentKey, call: Callable[P, T]) -> Callable[P, T]:
-        """The call, whose number and time are added to those of the component."""
+        """The call, which adds itself and its time to the calls and the time of the component."""
         clock_ns, times = self._clock_ns, self._times.setdefault(component, [0, 0])
 
         def timed_call(*arguments: P.args, **options: P.kwargs) -> T:
@@ -101,8 +124,8 @@ class TaskFigures:
         for bound in self._chain.decorators:
             made = self._chain.made[bound.name] if isinstance(bound.decorator, FanOut) else None
             events = add((ComponentType.DECORATOR, bound.name), events, self.dropped[bound.name], made)
-        for binding, met in zip(self._bindings, self._met, strict=True):
-            received = events if binding.condition is None else binding.count_met() - met
+        for binding, before in zip(self._bindings, self._excluded, strict=True):
+            received = events - (binding.count_excluded() - before)
             add((ComponentType.SINK, binding.name), received, self.refused[binding.name])
         return found
 

@@ -41,7 +41,7 @@ from ingest.pipeline.failures import (
     ended,
     lost_positions,
 )
-from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures
+from ingest.pipeline.figures import TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.tapping import Tapping, TapView
@@ -66,7 +66,7 @@ class SinkBinding:
 
     Attributes:
         write: as `ingest.api.SinkWriter.write`.
-        count_met: called for each event that meets the condition; returns the number of earlier calls.
+        count_excluded: called for each event that does not meet the condition; returns the number of earlier calls.
         module: of the sink's class, and provider as in `ingest.config.model.Component`, for messages about its bugs.
     """
 
@@ -76,15 +76,23 @@ class SinkBinding:
     condition: Condition | None = None
     module: str = _SINKS
     provider: str = ""
-    count_met: Callable[[], int] = field(default_factory=lambda: count().__next__, compare=False)
+    count_excluded: Callable[[], int] = field(default_factory=lambda: count().__next__, compare=False)
 
 
 @dataclass(slots=True)
 class _BufferedRecord:
-    """The record of an event that a decorator buffers, its number, and the event's fraction of the record's events."""
+    """
+    The record of an event that a decorator buffers.
+
+    Attributes:
+        number: of the record in the task.
+        is_timed: whether the record is a sample.
+        part: the event's fraction of the record's events.
+    """
 
     record: Record
     number: int
+    is_timed: bool
     part: float = 1.0
 
 
@@ -134,7 +142,7 @@ class Task:
         self._figures = TaskFigures(chain, bindings)
         self._dropped = self._figures.dropped
         self._run_timed_chain = failpoint.after("mid_decorate", self._figures.chain.run)
-        self._until_sample = FIRST_SAMPLE
+        self._until_sample = next(self._figures.gaps)
         self._timed_decoded = self._figures.timed(SOURCE, self._decoded)
         self._after_last_send = failpoint.point("after_last_send")
         self._bindings = self._selected = tuple(bindings)
@@ -259,7 +267,7 @@ class Task:
                 self._number = counts.records
                 until_sample -= 1
                 if not until_sample:
-                    until_sample = SAMPLE
+                    until_sample = next(self._figures.gaps)
                     self._run_timed(record)
                 elif (event := self._decoded(record)) is not None:
                     self._settle(record, self._run_chain(event))
@@ -295,13 +303,17 @@ class Task:
                 self._settle(record, self._run_chain(event))
             return
         event = self._timed_decoded(record)
-        if event is None:
-            return
-        outcomes = self._run_timed_chain(event)
+        if event is not None:
+            self._settle_timed(record, self._run_timed_chain(event))
+
+    def _settle_timed(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
+        """The same as `_settle`, through the timed sinks; what is buffered again is timed later, too."""
         selected = self._selected
         if not self._spec.sinks_by_record:
             self._selected = self._figures.bindings
-        self._settle(record, outcomes)
+        self._figures.is_timed = True
+        self._settle(record, outcomes, part)
+        self._figures.is_timed = False
         self._selected = selected
 
     def _decoded(self, record: Record) -> Event | None:
@@ -328,12 +340,17 @@ class Task:
 
     def _end_of_chain(self) -> None:
         """Settle the events that decorators have buffered."""
-        for event, outcomes in self._chain_in_use.split_end():
+        for event, outcomes in self._chain.split_end(self._chain_of):
             buffered = self._buffered.pop(id(event))
             self._number = buffered.number
             if self._spec.sinks_by_record:
                 self._select_sinks(buffered.record)
-            self._settle(buffered.record, outcomes, buffered.part)
+            settle = self._settle_timed if buffered.is_timed else self._settle
+            settle(buffered.record, outcomes, buffered.part)
+
+    def _chain_of(self, event: Event) -> Chain:
+        """The chain through which a buffered event runs on."""
+        return self._figures.chain if self._buffered[id(event)].is_timed else self._chain_in_use
 
     def _undecoded(self, record: Record, error: EventError) -> None:
         if isinstance(error, UnreadError) and self._spec.splits and not error.is_certain:
@@ -373,7 +390,9 @@ class Task:
                     if self._buffered.pop(id(outcome.event), None) is not None:
                         settled_before += 1  # it was an outcome when it was buffered, here or for an earlier record
                 case StillBuffered(event):
-                    buffered = self._buffered[id(event)] = buffered or _BufferedRecord(record, self._number)
+                    buffered = self._buffered[id(event)] = buffered or _BufferedRecord(
+                        record, self._number, self._figures.is_timed
+                    )
                 case Failed():
                     counts.read += 1
                     failed += 1
@@ -393,10 +412,9 @@ class Task:
         failures: list[tuple[EventError, SinkBinding]] = []
         for binding in self._selected:
             try:
-                if binding.condition is not None:
-                    if not binding.condition.holds(event):
-                        continue
-                    binding.count_met()
+                if binding.condition is not None and not binding.condition.holds(event):
+                    binding.count_excluded()
+                    continue
                 reason = binding.write(event)
             except EventError as error:
                 failures.append((error, binding))

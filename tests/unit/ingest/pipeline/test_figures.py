@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import accumulate, islice
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from decorators.reservoir_sampler import ReservoirSampler
 from ingest.api import (
     Batch,
+    Buffered,
     Decoding,
     DecorateError,
     Decorator,
@@ -21,13 +23,14 @@ from ingest.api import (
     Record,
     Settings,
     SinkResult,
+    StoreUnavailableError,
     TaskSpec,
 )
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
-from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures
+from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures, sample_gaps
 from ingest.pipeline.outcomes import BoundDecorator
 from ingest.pipeline.task import SinkBinding, Task
 from ingest.pipeline.time_limit import TimeLimit
@@ -174,6 +177,12 @@ def test_what_a_sink_drops_and_fails():
     assert of(receipt, "b", ComponentType.SINK) == Figures(received=3, sent=3)
 
 
+def test_event_whose_condition_fails_is_received_and_failed():
+    sinks = (sink("s", condition=Condition.parse("%{add(body, 0)} > 1")),)
+    receipt = run(task_of(sinks=sinks), ["x", 2])
+    assert of(receipt, "s", ComponentType.SINK) == Figures(received=2, sent=1, failed=1)
+
+
 def test_records_that_are_not_decoded_are_those_of_the_source():
     task = task_of(ByNumber(set(), set()))
     headers = (("h", b"x"),)
@@ -195,12 +204,73 @@ def test_buffered_events_are_sent_at_the_end_of_a_split(count):
 
 def test_one_in_128_records_is_timed_across_tasks():
     task = task_of(ByNumber({5}, set()), Copies())
-    receipts = [run(task, [1] * 10) for _ in range(40)]
+    receipts = [run(task, [1] * 16) for _ in range(40)]
     sampled = [of(receipt, "d0").sampled for receipt in receipts]
-    assert sum(sampled) == len(range(FIRST_SAMPLE, 401, SAMPLE)) == 4
+    assert sum(sampled) == 5
     assert (sampled[0], of(receipts[0], "d1").sampled, of(receipts[0], "s", ComponentType.SINK).sampled) == (1, 1, 1)
     assert receipts[0].counts.components[SOURCE].sampled == 1
     assert of(receipts[0], "d0").sampled_ns > 0
+
+
+def test_one_record_of_each_128_is_timed_at_a_place_that_varies():
+    places = list(islice(accumulate(sample_gaps()), 20_000))
+    assert places[0] == FIRST_SAMPLE
+    assert [(place - 1) // SAMPLE for place in places] == list(range(len(places)))
+
+
+@pytest.mark.parametrize("period", [2, 3, 7, 64, 100, 128, 129, 256])
+def test_records_of_a_kind_that_comes_back_periodically_are_timed_in_proportion(period):
+    kinds = Counter(place % period for place in islice(accumulate(sample_gaps()), 50_000))
+    share = 50_000 / period
+    assert all(0.7 * share < kinds[kind] < 1.3 * share for kind in range(period))
+
+
+class Holds(FanOut[Settings]):
+    """Buffers all events, and returns them at the end of the split."""
+
+    kind = "holds"
+
+    def __init__(self, spoil: int = -1) -> None:
+        self._spoil = spoil
+        self._held: list[Event] = []
+
+    def split_start(self) -> None:
+        self._held = []
+
+    def decorate(self, event: Event) -> Buffered:
+        self._held.append(event)
+        return Buffered()
+
+    def split_end(self) -> list[Event]:
+        for event in self._held:
+            if event.body == str(self._spoil).encode():
+                event.attributes["x"] = "no bytes"  # type: ignore[assignment] # the mistake
+        return self._held
+
+
+def test_event_that_was_buffered_is_timed_in_what_comes_after_if_its_record_is_a_sample():
+    receipt = run(task_of(Holds(), ByNumber(set(), set()), Holds(), ByNumber(set(), set())), range(300))
+    sampled = {component: figures.sampled for component, figures in receipt.counts.components.items()}
+    assert set(sampled.values()) == {sum(place <= 300 for place in islice(accumulate(sample_gaps()), 9))}
+
+
+def test_task_that_ends_in_a_sample_leaves_the_next_one_untimed():
+    def write(event: Event) -> None:
+        if event.body == b"bad":
+            raise StoreUnavailableError("away")
+
+    task = task_of(Holds(), sinks=(sink("s", write),))
+    records = [Record("t", 0, at, b"k", b"bad" if at else b"1", 1) for at in range(FIRST_SAMPLE)]
+    assert task.run(records, SPEC).status is TaskStatus.BLOCKED
+    receipt = run(task, [1] * 3, replace(SPEC, batch=Batch("1", 1_000, "1-1")))
+    assert of(receipt, "s", ComponentType.SINK).sampled == 0
+
+
+def test_buffered_event_that_a_plugin_returns_spoiled_is_failed_and_not_sent():
+    holds = BoundDecorator(Holds(spoil=1), "holds", on_error=OnError.DROP, provider="plugin")
+    receipt = run(task_of(holds, ByNumber(set(), set())), range(3))
+    assert of(receipt, "holds") == Figures(received=3, sent=2, failed=1)
+    assert of(receipt, "d1").received == 2
 
 
 def test_time_is_that_of_each_call():
