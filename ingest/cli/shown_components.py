@@ -32,7 +32,7 @@ def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, .
 def findings(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What strikes in the last minute: components in which many events fail, and a decorator that takes most time."""
     for each in components:
-        received, failed = each["rates"]["received_per_s"], each["rates"]["failed_per_s"]
+        received, failed = each["recent"]["received"], each["recent"]["failed"]
         if received and failed / received >= MANY_FAIL:
             yield f"{_name(each)} fails {failed / received:.1%} of its events"
         if each["type"] == "decorator" and (each["time_share"] or 0) >= IS_SLOW:

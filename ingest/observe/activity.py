@@ -15,6 +15,10 @@ from ingest.receipt import ComponentKey, Counts, Figures
 
 RATE_S = 60.0
 """Length of the window of the rates."""
+BUCKET_S = 1.0
+"""Batches that end within so much time are added up: the window has a few dozen numbers however short batches are."""
+MIN_SAMPLES = 20
+"""Timed calls of a component from which on its part of the time is known well enough to be shown."""
 MAX_ERRORS = 10
 """Newest errors of a pipeline that are kept."""
 MAX_MESSAGE_CHARS = 1_000
@@ -106,9 +110,10 @@ class Activity:
             for component, figures in counts.components.items():
                 found.components.setdefault(component, Figures()).add(figures)
             found.worker_bytes = counts.worker_bytes
-            recent = Counts(read=counts.read, stored=counts.stored, components=counts.components)
-            found.newest.append((now, recent))
             self._forget(found, now)
+            if not found.newest or found.newest[-1][0] + BUCKET_S <= now:
+                found.newest.append((now, Counts()))
+            found.newest[-1][1].add(Counts(read=counts.read, stored=counts.stored, components=counts.components))
 
     def failed(self, pipeline: str, code: str, message: str) -> None:
         """A pipeline is blocked or has failed."""
@@ -150,12 +155,17 @@ class Activity:
 
         Args:
             pipeline: its name.
-            kinds: component -> its kind, in the order of the pipeline; figures of others are forgotten.
+            kinds: component -> its kind, in the order of the pipeline; figures of others are forgotten, also if they
+                had the name of one of these.
         """
         with self._lock:
             found = self._of(pipeline)
+            before = kinds if found.kinds is None else found.kinds
+            same = {each for each, kind in kinds.items() if before.get(each) == kind}
             found.kinds = dict(kinds)
-            found.components = {each: figures for each, figures in found.components.items() if each in kinds}
+            for components in (found.components, *(counts.components for _, counts in found.newest)):
+                for each in components.keys() - same:
+                    del components[each]
 
     def limited(self, pipeline: str, max_rate: int | None) -> None:
         """A pipeline is built with this maximum rate, records per second; None without a limit."""
@@ -268,17 +278,18 @@ def _components(
     """
     The figures of all components, in the order of the pipeline.
 
-    `microseconds` is the mean time of a call in the window, and `time_share` the fraction of the time of all components
-    that a component has used; None if no call was sampled.
+    `microseconds` is the mean time of a call in the window, None if no call was sampled. `time_share` is the fraction
+    of the time of all components that a component has used, None after less than `MIN_SAMPLES` calls. All calls for a
+    sampled record are timed, so the sampled times have the proportions of all: how many events a component received,
+    or how many of those its condition excludes, does not matter.
     """
     kinds = found.kinds if found.kinds is not None else dict.fromkeys(found.components, "")
-    means_ns = {each: recent[each].sampled_ns / recent[each].sampled for each in recent if recent[each].sampled}
-    used_ns = {each: mean_ns * recent[each].received for each, mean_ns in means_ns.items()}
-    total_ns = sum(used_ns.values())
+    total_ns = sum(figures.sampled_ns for figures in recent.values())
     shown = []
     for component, kind in kinds.items():
         totals, lately = found.components.get(component, Figures()), recent.get(component, Figures())
         outcomes = ("received", "sent", "dropped", "failed")
+        has_share = total_ns and lately.sampled >= MIN_SAMPLES
         shown.append(
             {
                 "type": component[0].value,
@@ -287,8 +298,8 @@ def _components(
                 **{each: getattr(totals, each) for each in outcomes},
                 "recent": {each: getattr(lately, each) for each in outcomes},
                 "rates": {f"{each}_per_s": round(getattr(lately, each) / seconds, 1) for each in outcomes},
-                "microseconds": round(means_ns[component] / 1_000, 2) if component in means_ns else None,
-                "time_share": round(used_ns[component] / total_ns, 3) if total_ns and component in used_ns else None,
+                "microseconds": round(lately.sampled_ns / lately.sampled / 1_000, 2) if lately.sampled else None,
+                "time_share": round(lately.sampled_ns / total_ns, 3) if has_share else None,
             }
         )
     return shown

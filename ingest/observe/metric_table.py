@@ -41,8 +41,8 @@ METRICS = (
         "attr2hbase_component_received_events_total",
         Kind.COUNTER,
         "events",
-        "Events of acknowledged batches that reached a component: records for the `source`, and for a sink those that "
-        "meet its condition.",
+        "Events of acknowledged batches that reached a component: records for the `source`, and for a sink the events "
+        "that meet its condition.",
         _COMPONENT,
     ),
     Metric(
@@ -70,7 +70,7 @@ METRICS = (
         "attr2hbase_component_sampled_seconds_total",
         Kind.COUNTER,
         "seconds",
-        "Time of the sampled calls of a component, in acknowledged batches: those for each 128th record.",
+        "Time of the sampled calls of a component, in acknowledged batches: all its calls for one in 128 records.",
         _COMPONENT,
     ),
     Metric(

@@ -146,7 +146,7 @@ def test_status_shows_the_figures_of_components(activity: Activity, ingest: Call
     name = name_of(ingest)
     parse = (ComponentType.DECORATOR, "parse")
     activity.built(name, {SOURCE: "files", parse: "regex"})
-    figures = {SOURCE: Figures(1_200, 1_200, 0, 0, 1, 1_000), parse: Figures(1_200, 800, 100, 300, 1, 3_000)}
+    figures = {SOURCE: Figures(1_200, 1_200, 0, 0, 20, 20_000), parse: Figures(1_200, 800, 100, 300, 20, 60_000)}
     activity.durable(name, 0, 0, Counts(components=figures), 1.0)
     assert "regex (parse)" not in ingest("status", "pipeline.yaml").out
     lines = ingest("status", "pipeline.yaml", "--components").out.splitlines()

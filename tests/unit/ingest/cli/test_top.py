@@ -11,6 +11,7 @@ import pytest
 
 from ingest.catalog import Catalog
 from ingest.cli.output import Output
+from ingest.cli.shown_components import findings
 from ingest.config import load
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
@@ -37,7 +38,7 @@ def activity(pipeline: Path) -> Iterator[Activity]:
 
 
 def test_one_picture_if_stdout_is_no_terminal(activity: Activity, ingest: Callable[..., Any]) -> None:
-    figures = {SOURCE: Figures(1_000, 1_000, 0, 0, 1, 1_000), PARSE: Figures(1_000, 900, 0, 100, 1, 9_000)}
+    figures = {SOURCE: Figures(1_000, 1_000, 0, 0, 20, 20_000), PARSE: Figures(1_000, 900, 0, 100, 20, 180_000)}
     activity.durable("ticks", 7, 0, Counts(components=figures, worker_bytes=3 << 20), 1.5)
     activity.failed("ticks", "source_unavailable", "away")
     activity.failed("ticks", "store_unavailable", "refused")
@@ -55,6 +56,15 @@ def test_one_picture_if_stdout_is_no_terminal(activity: Activity, ingest: Callab
     assert lines[-2] == "  blocked: store_unavailable: refused"
     assert lines[-1].endswith("Z  source_unavailable: away")
     assert max(map(len, lines)) <= 80
+
+
+def test_failures_of_a_slow_pipeline_are_a_fraction_of_its_few_events() -> None:
+    activity = Activity()
+    activity.built("p", {PARSE: "regex"})
+    activity.durable("p", 0, 0, Counts(components={PARSE: Figures(4, 3, 0, 1)}), 1.0)
+    (parse,) = activity.of("p")["components"]
+    parse["rates"] = dict.fromkeys(parse["rates"], 0.0)  # as they are rounded after a minute
+    assert list(findings([parse])) == ["regex (parse) fails 25.0% of its events"]
 
 
 def test_json_has_an_object_for_each_pipeline(activity: Activity, ingest: Callable[..., Any]) -> None:

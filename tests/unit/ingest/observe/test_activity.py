@@ -3,7 +3,7 @@
 from collections import Counter
 
 from ingest.api import BusyWait
-from ingest.observe.activity import MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
+from ingest.observe.activity import BUCKET_S, MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
 from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
 
@@ -131,7 +131,7 @@ def test_components_have_totals_and_the_rates_of_the_last_minute():
     assert [each["received"] for each in activity.of("p")["components"]] == [0, 0, 0]
     activity.durable("p", 0, 0, Counts(components={PARSE: Figures(60, 60)}), 1.0)
     times.now += RATE_S + 1
-    figures = {SOURCE: Figures(120, 120, 0, 0, 2, 2_000), PARSE: Figures(120, 90, 6, 24, 2, 6_000)}
+    figures = {SOURCE: Figures(120, 120, 0, 0, 20, 20_000), PARSE: Figures(120, 90, 6, 24, 20, 60_000)}
     activity.durable("p", 1, 0, Counts(components=figures), 1.0)
     source, parse, sink = activity.of("p")["components"]
     assert parse == {
@@ -151,14 +151,64 @@ def test_components_have_totals_and_the_rates_of_the_last_minute():
     assert (sink["microseconds"], sink["time_share"]) == (None, None)
 
 
-def test_components_that_a_reload_has_removed_are_not_shown():
+def shares(activity: Activity) -> list[float | None]:
+    return [each["time_share"] for each in activity.of("p")["components"]]
+
+
+def test_components_that_a_reload_has_removed_are_not_shown_and_have_no_share():
     activity = Activity()
-    activity.durable("p", 0, 0, Counts(components={SOURCE: Figures(1, 1), PARSE: Figures(1, 1)}), 1.0)
+    activity.built("p", {SOURCE: "kafka", PARSE: "regex"})
+    figures = {each: Figures(40, 40, 0, 0, 20, 100) for each in (SOURCE, PARSE)}
+    activity.durable("p", 0, 0, Counts(components=figures), 1.0)
+    assert shares(activity) == [0.5, 0.5]
     activity.built("p", {SOURCE: "kafka", SINK: "hbase"})
     assert [(each["name"], each["received"]) for each in activity.of("p")["components"]] == [
-        ("source", 1),
+        ("source", 40),
         ("attr2hbase", 0),
     ]
+    assert shares(activity) == [1.0, None]
+
+
+def test_component_of_the_same_name_and_another_kind_begins_anew():
+    activity = Activity()
+    activity.built("p", {SOURCE: "kafka", PARSE: "regex"})
+    figures = {each: Figures(40, 40, 0, 0, 20, 100) for each in (SOURCE, PARSE)}
+    activity.durable("p", 0, 0, Counts(components=figures), 1.0)
+    activity.built("p", {SOURCE: "kafka", PARSE: "json"})
+    source, parse = activity.of("p")["components"]
+    assert (source["received"], parse["received"], parse["recent"]["received"], parse["microseconds"]) == (
+        40,
+        0,
+        0,
+        None,
+    )
+    assert figures[PARSE].received == 40
+
+
+def test_share_of_time_is_that_of_the_timed_calls_however_many_events_a_component_received():
+    activity = Activity()
+    # a fan-out whose condition excludes nine of ten events: they are received, and no calls
+    figures = {SOURCE: Figures(10_000, 10_000, 0, 0, 200, 30_000), PARSE: Figures(10_000, 10_000, 0, 0, 20, 10_000)}
+    activity.durable("p", 0, 0, Counts(components=figures), 1.0)
+    assert shares(activity) == [0.75, 0.25]
+
+
+def test_share_of_time_is_not_known_from_a_few_calls():
+    activity = Activity()
+    figures = {SOURCE: Figures(10_000, 10_000, 0, 0, 80, 800), PARSE: Figures(10_000, 10_000, 0, 0, 19, 10_000)}
+    activity.durable("p", 0, 0, Counts(components=figures), 1.0)
+    assert shares(activity) == [0.074, None]
+
+
+def test_window_of_short_batches_has_a_few_dozen_numbers():
+    times = Times()
+    activity = Activity(clock=times)
+    for number in range(1_000):
+        times.now += 0.1
+        activity.durable("p", number, 0, counts(6), 0.1)
+    found = activity._pipelines["p"].newest
+    assert len(found) <= RATE_S / BUCKET_S + 1
+    assert 58.0 <= activity.of("p")["rates"]["stored_per_s"] <= 62.0
 
 
 def test_memory_is_that_of_the_driver_and_of_the_jvm():
