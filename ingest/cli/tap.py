@@ -95,7 +95,10 @@ def _lines(out: Output, client: "ServiceClient", opened: str, pipeline: str) -> 
         if found["lines"]:
             quiet_since = time.monotonic()
         elif not is_noted and time.monotonic() - quiet_since > _QUIET_S:
-            out.note(f'waiting for events of "{pipeline}"; Ctrl-C ends this', "dim")
+            states = [each["state"] for each in answered(client.status) if each["name"] == pipeline]
+            out.note(
+                f'waiting for events of "{pipeline}", which is {states[0] if states else "gone"}; Ctrl-C ends this'
+            )
             is_noted = True
         if not found["lines"]:
             time.sleep(_POLL_S)

@@ -127,7 +127,7 @@ def test_waiting_is_said(taps: Taps, ingest: Any, monkeypatch: pytest.MonkeyPatc
     thread.start()
     shown = ingest("tap", "--limit", 1)
     thread.join()
-    assert 'waiting for events of "ticks"' in shown.err
+    assert 'waiting for events of "ticks", which is starting; Ctrl-C ends this\n' in shown.err
 
 
 @pytest.mark.parametrize(
