@@ -1,7 +1,7 @@
 """Reads topics once, up to their current end, without a consumer group."""
 
 import time
-from collections.abc import Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import Any
 
@@ -18,7 +18,14 @@ from ingest.kafka.stored import Stored
 _POLL_MS = 200
 NO_TIME = -1
 """As Java's clients say that a record has no timestamp: one of a producer before Kafka 0.10."""
+SEARCHED_BYTES = 64 << 20
+"""Of keys and values, after which offsets without a record are no longer searched: the records are read twice."""
+_FIRST_WINDOW = 64  # offsets of a partition
+_BACK, _BACK_AT_LEAST = 20, 1_000  # most offsets that are searched, for each wanted record and in all
 _STALLED_S = 2 * ANSWER_MS / 1000  # a request that times out, and one retry
+
+Found = tuple[TopicPartition, int, int]
+"""A record: its partition, offset and size in bytes."""
 
 
 class TopicTail:
@@ -65,7 +72,8 @@ class TopicTail:
         """
         The newest records of topics, at most `count`, within a partition in their order.
 
-        Each partition has an equal part of them; if one has fewer records, the others have more.
+        Each partition has an equal part of them; if one has fewer offsets, the others have more. Offsets without a
+        record that is committed, as after a compaction, are passed over: see `newest_ranges`.
 
         Raises:
             NotFoundError: there is no such topic.
@@ -74,7 +82,7 @@ class TopicTail:
         with KafkaAdmin(self._connection) as admin:
             ends = admin.ends(topics)
             begins = admin.earliest(topics)
-        return self._complete(newest_ranges(begins, ends, count))
+        return self._newest(begins, ends, count)
 
     def since(self, topics: Sequence[str], time_ms: int, count: int) -> Generator[Record]:
         """
@@ -91,40 +99,59 @@ class TopicTail:
         return self._complete(first_ranges(begins, {part: ends[part] for part in begins}, count))
 
     def _stored(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Stored]:
-        with closing(self._records(ranges)) as records:
+        with closing(self._between(ranges)) as records:
             for record in records:
                 yield Stored(record.partition, record.offset, record.value, record.key, tuple(record.headers))
 
+    def _newest(
+        self, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
+    ) -> Generator[Record]:
+        with closing(consumer(self._connection)) as client:
+
+            def found_in(ranges: Mapping[TopicPartition, tuple[int, int]]) -> Iterator[Found]:
+                for record in _records(client, ranges):
+                    size = len(record.key or b"") + len(record.value or b"")
+                    yield (record.topic, record.partition), record.offset, size
+
+            for record in _records(client, newest_ranges(begins, ends, count, found_in)):
+                yield record_of(record.topic, record.partition, record)
+
     def _complete(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Record]:
-        with closing(self._records(ranges)) as records:
+        with closing(self._between(ranges)) as records:
             for record in records:
                 yield record_of(record.topic, record.partition, record)
 
-    def _records(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
-        """Records of partitions between two offsets, the second exclusive."""
-        if not ranges:
-            return
-        what = _reading({topic for topic, _ in ranges})
-        ends = {partition_of(part): end for part, (_, end) in ranges.items()}
-        with closing(consumer(self._connection)) as client:
-            client.assign(list(ends))
-            for part, (begin, _) in ranges.items():
-                client.seek(partition_of(part), begin)
-            progress = Progress()
-            while ends:
-                with translating(what):
-                    polled = _polled(client, what)
-                    positions = {part: client.position(part, timeout_ms=ANSWER_MS) for part in ends}
-                for part, records in polled.items():
-                    for record in records:
-                        if record.offset < ends.get(part, 0):
-                            yield record
-                # compacted or aborted records are not returned, but move the position
-                done = [part for part, position in positions.items() if position >= ends[part]]
-                for part in done:
-                    del ends[part]
-                client.pause(*done)
-                progress.check(positions, what)
+    def _between(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
+        if ranges:
+            with closing(consumer(self._connection)) as client:
+                yield from _records(client, ranges)
+
+
+def _records(client: Any, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
+    """Records of partitions between two offsets, the second exclusive."""
+    if not ranges:
+        return
+    what = _reading({topic for topic, _ in ranges})
+    ends = {partition_of(part): end for part, (_, end) in ranges.items()}
+    client.assign(list(ends))
+    client.resume(*ends)
+    for part, (begin, _) in ranges.items():
+        client.seek(partition_of(part), begin)
+    progress = Progress()
+    while ends:
+        with translating(what):
+            polled = _polled(client, what)
+            positions = {part: client.position(part, timeout_ms=ANSWER_MS) for part in ends}
+        for part, records in polled.items():
+            for record in records:
+                if record.offset < ends.get(part, 0):
+                    yield record
+        # compacted or aborted records are not returned, but move the position
+        done = [part for part, position in positions.items() if position >= ends[part]]
+        for part in done:
+            del ends[part]
+        client.pause(*done)
+        progress.check(positions, what)
 
 
 def record_of(topic: str, partition: int, found: Any) -> Record:
@@ -141,23 +168,60 @@ def record_of(topic: str, partition: int, found: Any) -> Record:
 
 
 def newest_ranges(
-    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
+    begins: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    count: int,
+    found_in: Callable[[Mapping[TopicPartition, tuple[int, int]]], Iterable[Found]],
 ) -> dict[TopicPartition, tuple[int, int]]:
     """
-    The offsets [first, end) of the newest records of partitions, `count` in all; empty ranges are left out.
+    The offsets [first, end) with the newest records of partitions, `count` in all; empty ranges are left out.
+
+    Not every offset has a record: the ends of transactions, aborted records and compacted ones have none. So the
+    offsets with one are searched from the end on, in windows that double: as far back as 20 offsets and more for a
+    wanted record, or `SEARCHED_BYTES`. What is still missing then is taken as if each offset before had a record.
 
     Args:
         begins: offset of the first record that exists.
         ends: offset after the last one.
-        count: divided equally; what a partition with fewer records leaves is divided among the others.
+        count: divided equally; what a partition with fewer offsets leaves is divided among the others.
+        found_in: the records in ranges of offsets, within a partition in their order.
     """
-    return {part: (ends[part] - taken, ends[part]) for part, taken in _divided(begins, ends, count).items()}
+    wanted = _divided(begins, ends, count)
+    least = {part: max(begins[part], ends[part] - _BACK * number - _BACK_AT_LEAST) for part, number in wanted.items()}
+    searched = {part: ends[part] for part in wanted}
+    offsets: dict[TopicPartition, list[int]] = {part: [] for part in wanted}
+    left_bytes, doubled = SEARCHED_BYTES, 1
+    while left_bytes > 0 and (
+        windows := {
+            part: (max(least[part], searched[part] - doubled * min(number, _FIRST_WINDOW)), searched[part])
+            for part, number in wanted.items()
+            if len(offsets[part]) < number and searched[part] > least[part]
+        }
+    ):
+        found: dict[TopicPartition, list[int]] = {part: [] for part in windows}
+        for part, offset, size in found_in(windows):
+            found[part].append(offset)
+            left_bytes -= size
+        for part, (first, _) in windows.items():
+            offsets[part] = found[part] + offsets[part]
+            searched[part] = first
+        doubled *= 2
+    return {
+        part: (_first(offsets[part], number, searched[part], begins[part]), ends[part])
+        for part, number in wanted.items()
+    }
+
+
+def _first(offsets: list[int], wanted: int, searched: int, begin: int) -> int:
+    """The offset from which on there are so many records: these ones, and before them one at each offset."""
+    missing = wanted - len(offsets)
+    return offsets[-wanted] if missing <= 0 else max(begin, searched - missing)
 
 
 def first_ranges(
     begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """As `newest_ranges`, of the first records from `begins` on."""
+    """The offsets [first, end) of the first `count` offsets from `begins` on, divided as in `newest_ranges`."""
     return {part: (begins[part], begins[part] + taken) for part, taken in _divided(begins, ends, count).items()}
 
 

@@ -320,6 +320,24 @@ def test_newest_records_of_two_topics(kafka, connection):
         assert own == list(range(501, 1_000))
 
 
+def test_newest_records_before_the_ends_of_transactions_and_aborted_records(kafka, connection):
+    topic = kafka.create_topic("newest")
+    sender = client.KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("id"))
+    sender.init_transactions()
+    for number in range(12):
+        sender.begin_transaction()
+        sender.send(topic, b"%d" % number)
+        sender.flush()
+        if number < 8:
+            sender.commit_transaction()
+        else:
+            sender.abort_transaction()
+    sender.close()
+    for count in (1, 5, 100):
+        found = [int(record.value) for record in TopicTail(connection).newest([topic], count)]
+        assert found == list(range(max(0, 8 - count), 8))
+
+
 def test_newest_records_of_an_empty_or_missing_topic(kafka, connection):
     assert list(TopicTail(connection).newest([kafka.create_topic("empty")], 5)) == []
     with pytest.raises(NotFoundError):

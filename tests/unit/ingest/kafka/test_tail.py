@@ -3,9 +3,25 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.kafka.tail import first_ranges, newest_ranges
+from ingest.kafka import tail
+from ingest.kafka.tail import first_ranges
+from ingest.kafka.tail import newest_ranges as ranges_with
 
 A, B, C = ("t", 0), ("t", 1), ("u", 0)
+
+
+def records(*, size=1, has_record=lambda _offset: True):
+    """The records of partitions in which some offsets have none."""
+
+    def found_in(ranges):
+        for part, (first, end) in ranges.items():
+            yield from ((part, offset, size) for offset in range(first, end) if has_record(offset))
+
+    return found_in
+
+
+def newest_ranges(begins, ends, count):
+    return ranges_with(begins, ends, count, records())
 
 
 def test_each_partition_has_an_equal_part():
@@ -42,3 +58,34 @@ def test_first_ranges_have_as_many_records_of_each_partition_as_the_newest(sizes
 
 def test_records_after_the_last_stable_offset_are_left_out():
     assert first_ranges({A: 9, B: 1}, {A: 7, B: 3}, 10) == {B: (1, 3)}
+
+
+@given(st.sets(st.integers(0, 400)), st.integers(1, 60))
+def test_newest_records_are_as_many_as_wanted_if_there_are_so_many(holes, count):
+    found = ranges_with({A: 0}, {A: 400}, count, records(has_record=lambda offset: offset not in holes))
+    (first, end) = found[A]
+    existing = [offset for offset in range(400) if offset not in holes]
+    assert [offset for offset in range(first, end) if offset not in holes] == existing[-count:]
+
+
+def test_search_ends_far_back():
+    asked = []
+
+    def none(ranges):
+        asked.append(ranges[A])
+        return ()
+
+    assert ranges_with({A: 0}, {A: 1_000_000}, 10, none) == {A: (998_790, 1_000_000)}
+    assert (asked[0], asked[-1][0]) == ((999_990, 1_000_000), 998_800)
+
+
+def test_large_records_are_searched_up_to_a_number_of_bytes(monkeypatch):
+    monkeypatch.setattr(tail, "SEARCHED_BYTES", 1_000)
+    asked = []
+
+    def large(ranges):
+        asked.append(ranges[A])
+        return records(size=100)(ranges)
+
+    assert ranges_with({A: 0}, {A: 10_000}, 1_000, large) == {A: (9_000, 10_000)}
+    assert asked == [(9_936, 10_000)]
