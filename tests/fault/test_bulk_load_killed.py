@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.hbase_admin import Admin
 from tests.support.killed_at import killed_at
 from tests.support.servers import HBase
 
@@ -37,6 +38,9 @@ def test_killed_between_a_load_and_its_acknowledgement(ledger_run, hbase: HBase,
         service.wait_for_state("blocked", run.pipeline, 60)
         hbase.start()
         service.wait_for_state("running", run.pipeline, 120)
+    run.wait_acknowledged()
+    with run.produce_in_background(rate=2_000), Admin(hbase.server) as admin:
+        run.proven(f"split while files are loaded: {admin.ask('split', run.table)} regions")
     run.wait_acknowledged()
     assert service.metric("attr2hbase_bulk_load_unstaged_total", **labels) in {None, 0}
     shutil.rmtree(staging)
