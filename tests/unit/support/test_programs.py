@@ -59,7 +59,7 @@ def test_machine_on_which_nothing_can_be_installed_gets_the_command(tmp_path: Pa
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr == (
         "missing: programs that tests need (there is no apt-get); "
-        "get them: apt-get install prometheus systemd openssl\n"
+        "get them: apt-get install prometheus systemd openssl chromium-driver\n"
     )
 
 

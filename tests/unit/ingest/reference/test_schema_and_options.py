@@ -72,6 +72,7 @@ class TestPages:
             ("families.*.ttl", "duration", "none"),
             ("families.*.compression", "none, gz, snappy, lz4, zstd", "none"),
             ("families.*.bloom", "none, row, rowcol", "row"),
+            ("families.*.attributes", "mapping to text", "{}"),
             ("splits", "list of text or mapping to text", "[]"),
             ("distribute", "mapping", "none"),
             ("distribute.hash", "whole number", "required"),
