@@ -89,14 +89,15 @@ class TopicTail:
         The first records of topics from a time on, at most `count`, within a partition in their order.
 
         They begin in each partition with the first record whose timestamp is not before the time, and are divided as in
-        `newest`.
+        `newest`, by offsets; offsets without a record that is committed are passed over.
 
         Raises: as `newest`.
         """
         with KafkaAdmin(self._connection) as admin:
             ends = admin.ends(topics)
             begins = admin.offsets_since(topics, time_ms)
-        return self._complete(first_ranges(begins, {part: ends[part] for part in begins}, count))
+        wanted = divided(begins, {part: ends[part] for part in begins}, count)
+        return self._complete({part: (begins[part], ends[part]) for part in wanted}, wanted)
 
     def _stored(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Stored]:
         with closing(self._between(ranges)) as records:
@@ -116,23 +117,32 @@ class TopicTail:
             for record in _records(client, newest_ranges(begins, ends, count, found_in)):
                 yield record_of(record.topic, record.partition, record)
 
-    def _complete(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Record]:
-        with closing(self._between(ranges)) as records:
+    def _complete(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], most: Mapping[TopicPartition, int]
+    ) -> Generator[Record]:
+        with closing(self._between(ranges, most)) as records:
             for record in records:
                 yield record_of(record.topic, record.partition, record)
 
-    def _between(self, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
+    def _between(
+        self, ranges: Mapping[TopicPartition, tuple[int, int]], most: Mapping[TopicPartition, int] | None = None
+    ) -> Generator[Any]:
         if ranges:
             with closing(consumer(self._connection)) as client:
-                yield from _records(client, ranges)
+                yield from _records(client, ranges, most)
 
 
-def _records(client: Any, ranges: Mapping[TopicPartition, tuple[int, int]]) -> Generator[Any]:
-    """Records of partitions between two offsets, the second exclusive."""
+def _records(
+    client: Any,
+    ranges: Mapping[TopicPartition, tuple[int, int]],
+    most: Mapping[TopicPartition, int] | None = None,
+) -> Generator[Any]:
+    """Records of partitions between two offsets, the second exclusive, and at most so many."""
     if not ranges:
         return
     what = _reading({topic for topic, _ in ranges})
     ends = {partition_of(part): end for part, (_, end) in ranges.items()}
+    left = {partition_of(part): end - begin if most is None else most[part] for part, (begin, end) in ranges.items()}
     client.assign(list(ends))
     client.resume(*ends)
     for part, (begin, _) in ranges.items():
@@ -144,10 +154,11 @@ def _records(client: Any, ranges: Mapping[TopicPartition, tuple[int, int]]) -> G
             positions = {part: client.position(part, timeout_ms=ANSWER_MS) for part in ends}
         for part, records in polled.items():
             for record in records:
-                if record.offset < ends.get(part, 0):
+                if record.offset < ends.get(part, 0) and left[part]:
+                    left[part] -= 1
                     yield record
         # compacted or aborted records are not returned, but move the position
-        done = [part for part, position in positions.items() if position >= ends[part]]
+        done = [part for part, position in positions.items() if position >= ends[part] or not left[part]]
         for part in done:
             del ends[part]
         client.pause(*done)
@@ -186,7 +197,7 @@ def newest_ranges(
         count: divided equally; what a partition with fewer offsets leaves is divided among the others.
         found_in: the records in ranges of offsets, within a partition in their order.
     """
-    wanted = _divided(begins, ends, count)
+    wanted = divided(begins, ends, count)
     least = {part: max(begins[part], ends[part] - _BACK * number - _BACK_AT_LEAST) for part, number in wanted.items()}
     searched = {part: ends[part] for part in wanted}
     offsets: dict[TopicPartition, list[int]] = {part: [] for part in wanted}
@@ -218,17 +229,10 @@ def _first(offsets: list[int], wanted: int, searched: int, begin: int) -> int:
     return offsets[-wanted] if missing <= 0 else max(begin, searched - missing)
 
 
-def first_ranges(
-    begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
-) -> dict[TopicPartition, tuple[int, int]]:
-    """The offsets [first, end) of the first `count` offsets from `begins` on, divided as in `newest_ranges`."""
-    return {part: (begins[part], begins[part] + taken) for part, taken in _divided(begins, ends, count).items()}
-
-
-def _divided(
+def divided(
     begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], count: int
 ) -> dict[TopicPartition, int]:
-    """How many of `count` records are of which partition; none is left out."""
+    """How many of `count` records are of which partition, if each offset has one; none is left out."""
     # a record of an open transaction has a time, and is after the end
     sizes = {part: max(0, end - begins[part]) for part, end in ends.items()}
     fewest_first = sorted(sizes, key=sizes.__getitem__)

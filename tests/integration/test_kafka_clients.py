@@ -320,7 +320,7 @@ def test_newest_records_of_two_topics(kafka, connection):
         assert own == list(range(501, 1_000))
 
 
-def test_newest_records_before_the_ends_of_transactions_and_aborted_records(kafka, connection):
+def test_newest_and_first_records_beside_ends_of_transactions_and_aborted_records(kafka, connection):
     topic = kafka.create_topic("newest")
     sender = client.KafkaProducer(bootstrap_servers=kafka.brokers, transactional_id=unique("id"))
     sender.init_transactions()
@@ -336,6 +336,9 @@ def test_newest_records_before_the_ends_of_transactions_and_aborted_records(kafk
     for count in (1, 5, 100):
         found = [int(record.value) for record in TopicTail(connection).newest([topic], count)]
         assert found == list(range(max(0, 8 - count), 8))
+        assert [int(each.value) for each in TopicTail(connection).since([topic], 0, count)] == list(
+            range(min(count, 8))
+        )
 
 
 def test_newest_records_of_an_empty_or_missing_topic(kafka, connection):

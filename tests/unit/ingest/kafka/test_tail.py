@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.kafka import tail
-from ingest.kafka.tail import first_ranges
+from ingest.kafka.tail import divided
 from ingest.kafka.tail import newest_ranges as ranges_with
 
 A, B, C = ("t", 0), ("t", 1), ("u", 0)
@@ -47,17 +47,8 @@ def test_ranges_have_the_requested_number_of_records(sizes, count):
         assert begins[part] <= first < end == ends[part]
 
 
-@given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 50)), max_size=6), st.integers(1, 200))
-def test_first_ranges_have_as_many_records_of_each_partition_as_the_newest(sizes, count):
-    begins = {("t", number): begin for number, (begin, _) in enumerate(sizes)}
-    ends = {("t", number): begin + size for number, (begin, size) in enumerate(sizes)}
-    newest = newest_ranges(begins, ends, count)
-    first = first_ranges(begins, ends, count)
-    assert first == {part: (begins[part], begins[part] + end - start) for part, (start, end) in newest.items()}
-
-
 def test_records_after_the_last_stable_offset_are_left_out():
-    assert first_ranges({A: 9, B: 1}, {A: 7, B: 3}, 10) == {B: (1, 3)}
+    assert divided({A: 9, B: 1}, {A: 7, B: 3}, 10) == {B: 2}
 
 
 @given(st.sets(st.integers(0, 400)), st.integers(1, 60))
