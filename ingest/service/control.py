@@ -82,7 +82,7 @@ class ReloadStatus:
         check: number of records with which each changed pipeline is compared with its running version; the file is
             refused if a result differs. 0 without a check.
         differences: what the check has found, for each changed pipeline: numbers of events, outcomes, rows and cells,
-            without contents. `limit_bytes` is None, or the size at which it has left out older records.
+            without contents. `limit_bytes` is None, or the size after which it has left out records.
     """
 
     phase: Phase = Phase.NONE
