@@ -1,10 +1,12 @@
 """Files in the folder from which HBase loads."""
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from ingest.api import ConfigError, StoreUnavailableError
 from sinks.files.local_root import LocalRoot
 from sinks.hbase.rpc.staged_files import StagedFileDamagedError, StagedFiles
 
@@ -26,6 +28,53 @@ def test_files_are_written_under_new_names_and_removed(tmp_path: Path):
     made.close()
     made.close()
     assert list(folder.iterdir()) == []
+
+
+def test_no_two_connections_give_a_file_the_same_name(tmp_path: Path):
+    """HBase may load a file under its name in the folder of the family, over one that is there."""
+    names = [Path(name).name for number in "12" for name in StagedFiles(str(tmp_path), number, int).write([b""] * 2)]
+    assert len(set(names)) == 4
+    assert all(len(name) == 32 for name in names)
+
+
+def test_url_of_a_file_has_its_name_as_it_is(tmp_path: Path):
+    """Hadoop decodes nothing."""
+    folder = tmp_path / "a b%41\u00e4"
+    made = staged(folder)
+    (name,) = made.write([b"one"])
+    assert made.url_of(name) == f"file://{folder}/{name}"
+
+
+def test_progress_is_reported_for_each_file_and_may_end_the_writing(tmp_path: Path):
+    made = staged(tmp_path)
+    steps: list[int] = []
+    made.write([b"one", b"two"], lambda: steps.append(1))
+    assert steps == [1, 1]
+
+    def end() -> None:
+        raise StoreUnavailableError("abandoned")
+
+    before = sorted((tmp_path / "loading-c1").iterdir())
+    with pytest.raises(StoreUnavailableError, match="abandoned"):
+        made.write([b"three"] * 20, end)
+    assert sorted((tmp_path / "loading-c1").iterdir()) == before
+
+
+@pytest.mark.parametrize("place", ["open", "make_folder", "write"])
+def test_whatever_a_file_system_raises_is_an_error_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+):
+    """A package may be missing, and fsspec's file systems have exceptions of their own."""
+
+    def fails(*_args: object) -> Callable[..., object]:
+        raise ConfigError("no package")
+
+    if place == "open":
+        monkeypatch.setattr("sinks.hbase.rpc.staged_files.open_root", fails)
+    else:
+        monkeypatch.setattr(LocalRoot, place, fails)
+    with pytest.raises(OSError, match="ConfigError: no package"):
+        staged(tmp_path).write([b"one"])
 
 
 def test_url_of_a_file_in_hdfs():
