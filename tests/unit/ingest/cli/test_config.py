@@ -65,7 +65,7 @@ pipelines:
     )
     shown = yaml.safe_load(ingest("config", "show", "p.yaml", "--defaults").out)
     assert ingest("config", "show", "p.yaml", "--defaults", "--output", "json").json == shown
-    family = {"versions": 1, "ttl": None, "compression": "none", "bloom": "row"}
+    family = {"versions": 1, "ttl": None, "compression": "none", "bloom": "row", "attributes": {}}
     assert shown["tables"]["t"] == {
         "store": None,
         "families": {"f": family | {"ttl": "30d"}, "g": family},
