@@ -10,6 +10,23 @@ WantsFiles = Callable[[bytes, int, int], bool]
 """Whether the rows of a region are loaded as files, given its start, the number of its rows, and about their bytes."""
 
 
+@dataclass(frozen=True, slots=True)
+class Confirmed:
+    """
+    What a load may bypass, as a file confirms it.
+
+    Attributes:
+        replicated: the replication of families that other clusters follow.
+        coprocessors: the coprocessors of the table.
+    """
+
+    replicated: bool = False
+    coprocessors: bool = False
+
+
+NOTHING_CONFIRMED = Confirmed()
+
+
 @dataclass(slots=True)
 class LoadResult:
     """
@@ -20,18 +37,22 @@ class LoadResult:
         files: in which they were.
         left: indexes of the mutations that were not loaded, and are to be written in calls; those of a row in order.
         unstaged: why files could not be written for the store; None if they could.
-        refused: whether the store has not loaded files, for a reason that it does not say.
+        refused: starts of the regions whose files the store has not loaded.
     """
 
     rows: int = 0
     files: int = 0
     left: list[int] = field(default_factory=list)
     unstaged: str | None = None
-    refused: bool = False
+    refused: list[bytes] = field(default_factory=list)
 
 
 class BulkLoading(ABC):
     """A store that takes over files."""
+
+    @abstractmethod
+    def begin_loads(self) -> None:
+        """Start a flush cycle: what an earlier one read of the tables is read again by the next load."""
 
     @abstractmethod
     def load(
@@ -40,36 +61,40 @@ class BulkLoading(ABC):
         mutations: Sequence[Mutation],
         wants_files: WantsFiles,
         *,
-        replicated: bool = False,
+        confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
         """
         Make mutations durable as files, those of the regions that get some; idempotent.
 
-        What a file cannot do is left: a mutation that can never be written, a family that is missing or may have no
-        file, files that the store or their folder refuses.
+        What a file cannot do is left: a mutation that can never be written, a delete of a whole row, a family that is
+        missing or may have no file, files that the store or their folder refuses. With one of these the whole region is
+        left.
+
+        A file that is loaded while the region flushes does not replace a cell with the same key and time: the store may
+        show either of them. So no other write of these cells with these times may have other values.
 
         Args:
             table: of the mutations.
-            mutations: of any rows and times; of cells with the same row key, column, time and type the last one counts.
+            mutations: of any rows; of cells with the same row key, column, time and type the last one counts.
             wants_files: asked for each region, more than once if a load is repeated.
-            replicated: also as files of families that are replicated to other clusters.
-            on_progress: called after each step that may take seconds.
+            confirmed: what the load may bypass.
+            on_progress: called after each step that may take seconds; what it raises ends the load.
 
         Raises:
             StoreError: some may have been loaded; repeat the call. As `Store.apply`.
         """
 
     @abstractmethod
-    def check_loading(self, table: str, *, replicated: bool) -> None:
+    def check_loading(self, table: str, *, confirmed: Confirmed) -> None:
         """
         Check that files can be loaded into a table, without loading one; a file is written and removed.
 
         Args:
             table: that exists.
-            replicated: as in `load`.
+            confirmed: as in `load`.
 
         Raises:
-            StoreError: they cannot be written, or a family may have none.
+            StoreError: they cannot be written, the store begins no load, or a table or family may have none.
             IntegrityError: the disk fails.
         """

@@ -192,13 +192,14 @@ class TableFeature(ABC, Generic[OptionsT]):
         """
         return target
 
-    def message(self, planned: Any, *, is_behind: bool) -> bytes | None:  # noqa: ARG002 - for features with a message
+    def message(self, planned: Any, *, is_behind: bool, is_replay: bool) -> bytes | None:  # noqa: ARG002 - as above
         """
         What the driver says to the connections of the tasks of an attempt about a table; None for nothing.
 
         Args:
             planned: as `planned`.
             is_behind: whether the pipeline has more than two micro-batches of unread records, or it is not known.
+            is_replay: whether it replays a time range or dead letters.
         """
         return None
 

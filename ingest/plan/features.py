@@ -118,11 +118,15 @@ class TableMessages(DriverFeature):
     Args:
         tables: name of a table -> feature -> what is planned of it.
         is_behind: as in `TableFeature.message`.
+        is_replay: the same.
     """
 
-    def __init__(self, tables: Mapping[str, Mapping[str, Any]], is_behind: Callable[[], bool]) -> None:
+    def __init__(
+        self, tables: Mapping[str, Mapping[str, Any]], is_behind: Callable[[], bool], *, is_replay: bool = False
+    ) -> None:
         self._tables = tables
         self._is_behind = is_behind
+        self._is_replay = is_replay
 
     def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - of one store, of any batch
         """The messages of an attempt."""
@@ -130,7 +134,7 @@ class TableMessages(DriverFeature):
         messages: dict[str, dict[str, bytes]] = {}
         for feature in table_features():
             for table, planned in planned_of(self._tables, feature.name).items():
-                message = feature.message(planned, is_behind=is_behind)
+                message = feature.message(planned, is_behind=is_behind, is_replay=self._is_replay)
                 if message is not None:
                     messages.setdefault(table, {})[feature.name] = message
         return PreparedFeatures(messages)

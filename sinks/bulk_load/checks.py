@@ -7,8 +7,17 @@ from ingest.api.declared_table import CheckedTable
 
 
 def check_bulk_load(options: Any, table: CheckedTable) -> None:
-    """Report a bulk load that the store of the table cannot do."""
-    if options.rule() is None or table.store is None or table.store.bulk_load_refusal is None:
+    """Report a bulk load that the store of the table cannot do, and sinks whose rows can have none."""
+    if options.rule() is None:
+        return
+    for sink in table.sinks:
+        if sink.settings.has_event_time:
+            message = (
+                f'table "{table.name}" has bulk load, and of two values of a cell with one event time a file may show '
+                "the earlier one"
+            )
+            sink.report(Finding(("timestamp",), message, "leave `timestamp: event` or the table's `bulk_load` out"))
+    if table.store is None or table.store.bulk_load_refusal is None:
         return
     reason, remedy = table.store.bulk_load_refusal
     table.report(Finding(("bulk_load",), f'table "{table.name}" can have no bulk load: its store {reason}', remedy))

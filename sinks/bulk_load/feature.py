@@ -9,7 +9,7 @@ from ingest.api.bulk_load import BulkLoading
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
 from ingest.api.table_feature import TableFeature
 from sinks.bulk_load.checks import check_bulk_load
-from sinks.bulk_load.modes import BEHIND, NAME, UP_TO_DATE
+from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE
 from sinks.bulk_load.options import BulkLoadOptions
 
 if TYPE_CHECKING:  # as above
@@ -40,7 +40,7 @@ class BulkLoad(TableFeature[Any]):
         """Check that files can be staged and loaded."""
         rule = self.planned(table)
         if rule is not None and isinstance(store, BulkLoading):
-            store.check_loading(table.name, replicated=rule.replicated)
+            store.check_loading(table.name, confirmed=rule.confirmed)
 
     def planned(self, table: DeclaredTable, locator: Locator | None = None) -> "LoadRule | None":  # noqa: ARG002
         """When rows are loaded as files."""
@@ -54,6 +54,8 @@ class BulkLoad(TableFeature[Any]):
 
         return BulkLoadingStore(target, planned)
 
-    def message(self, planned: "LoadRule", *, is_behind: bool) -> bytes | None:
-        """Whether the pipeline is behind, if the table has files only then."""
+    def message(self, planned: "LoadRule", *, is_behind: bool, is_replay: bool) -> bytes | None:
+        """Whether the pipeline is behind, if the table has files only then; or that it is a replay, which has none."""
+        if is_replay:
+            return REPLAY
         return (BEHIND if is_behind else UP_TO_DATE) if planned.only_behind else None

@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from ingest.api import (
@@ -15,13 +15,15 @@ from ingest.api import (
 )
 from ingest.api.bulk_load import BulkLoading
 from ingest.api.table_writer import FeatureMessages
-from sinks.bulk_load.modes import BEHIND, NAME, UP_TO_DATE, LoadRule, RegionModes
+from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule, RegionModes
 from sinks.folding.sizes import size_of
 from sinks.writing.buffer import MAX_ROWS
 from sinks.writing.target import TargetLayer
 
 CALL_BYTES = 2 << 20
 """Of the rows of one call, as `write_buffer_size` by default: the chunks of a store with bulk load are larger."""
+MAX_WRITTEN_ROWS = 500_000
+"""Rows of a flush cycle that are known to be written, at 70 bytes each; the rows after them are written in calls."""
 _REFUSALS = (WriteRejectedError, UnclearRefusalError, TimestampRefusedError)
 
 
@@ -31,6 +33,9 @@ class BulkLoadingStore(TargetLayer):
 
     The chunks of all tables of the store are large, so that the rows of a region are enough for a file. What does not
     become a file is written in calls of the usual size.
+
+    A file that HBase loads while it flushes does not replace a cell with the same time. So a row is loaded only if its
+    cells have the time of the micro-batch, and if no earlier chunk of the flush cycle had the row.
 
     Args:
         store: that loads files; not yet open.
@@ -50,12 +55,26 @@ class BulkLoadingStore(TargetLayer):
         self._clock = clock
         self._counted: Counter[tuple[str, str]] = Counter()
         self._on_progress: Callable[[], None] = _nothing
+        self._new_times_ms: frozenset[int] = frozenset()
+        self._loaded_tables: frozenset[str] = frozenset()
+        self._written: dict[str, set[int]] = {}
 
-    def begin(self, messages: FeatureMessages, on_progress: Callable[[], None]) -> None:
+    def begin(
+        self, messages: FeatureMessages, on_progress: Callable[[], None], new_times_ms: Collection[int] = ()
+    ) -> None:
         """Start a flush cycle."""
         self._on_progress = on_progress
+        self._new_times_ms = frozenset(new_times_ms)
+        self._written = {table: set() for table in self._modes}
+        loaded = set()
         for table, modes in self._modes.items():
-            modes.begin(is_behind=messages.get(table, {}).get(NAME, BEHIND) != UP_TO_DATE)
+            message = messages.get(table, {}).get(NAME, BEHIND)
+            modes.begin(is_behind=message != UP_TO_DATE)
+            if message != REPLAY and modes.may_have_files and new_times_ms:
+                loaded.add(table)
+        self._loaded_tables = frozenset(loaded)
+        if loaded:
+            self._store.begin_loads()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
@@ -64,18 +83,37 @@ class BulkLoadingStore(TargetLayer):
         Raises:
             StoreError: as `Store.apply`.
         """
-        modes = self._modes.get(table)
-        if modes is None or not modes.may_have_files:
+        if table not in self._loaded_tables:
             self._call(table, mutations, range(len(mutations)))
             return
+        written, times_ms = self._written[table], self._new_times_ms
+        if len(written) < MAX_WRITTEN_ROWS:
+            new = [
+                index
+                for index, mutation in enumerate(mutations)
+                if mutation.timestamp_ms in times_ms and hash(mutation.row) not in written
+            ]
+        else:
+            new = []
+        others = set(range(len(mutations))).difference(new)
+        left = self._load(table, [mutations[index] for index in new]) if new else []
+        self._call(table, mutations, sorted(others.union(new[at] for at in left)))
+        if len(written) < MAX_WRITTEN_ROWS:  # a chunk that fails is sent again, with the same values
+            written.update(hash(mutation.row) for mutation in mutations)
+
+    def _load(self, table: str, mutations: Sequence[Mutation]) -> Sequence[int]:
+        """Load files; returns the indexes of the mutations that are left."""
+        modes = self._modes[table]
         begun = self._clock()
         result = self._store.load(
             table,
             mutations,
             modes.wants_files,
-            replicated=self._rules[table].replicated,
+            confirmed=self._rules[table].confirmed,
             on_progress=self._on_progress,
         )
+        for start in result.refused:
+            modes.refuse_files(start)
         if result.rows or result.refused or result.unstaged:
             seconds = cast("int", self._clock() - begun)  # a metric of seconds, though amounts are mostly numbers
             self._counted.update(
@@ -83,11 +121,11 @@ class BulkLoadingStore(TargetLayer):
                     ("bulk_load_rows", table): result.rows,
                     ("bulk_load_files", table): result.files,
                     ("bulk_load_seconds", table): seconds,
-                    ("bulk_load_refused", table): int(result.refused),
+                    ("bulk_load_refused", table): int(bool(result.refused)),
                     ("bulk_load_unstaged", table): int(result.unstaged is not None),
                 }
             )
-        self._call(table, mutations, sorted(result.left))
+        return result.left
 
     def take_counted(self) -> Counter[tuple[str, str]]:
         """What was loaded."""

@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed
+
 NAME = "bulk_load"
-BEHIND, UP_TO_DATE = b"behind", b"up to date"
-"""What the driver says of the pipeline."""
+BEHIND, UP_TO_DATE, REPLAY = b"behind", b"up to date", b"replay"
+"""What the driver says of the pipeline; a replay writes cells again with their times, perhaps with other values."""
 KEPT_CYCLES = 10
 """Micro-batches for which a region keeps a mode: each first load after calls flushes the memstore of the region."""
 
@@ -19,13 +21,13 @@ class LoadRule:
         rows: of a region in a chunk, from which they are a file for each family.
         size_bytes: the same in bytes; None for any size.
         only_behind: only while the pipeline is behind.
-        replicated: also for families that are replicated.
+        confirmed: what the files may bypass.
     """
 
     rows: int
     size_bytes: int | None
     only_behind: bool
-    replicated: bool
+    confirmed: Confirmed = NOTHING_CONFIRMED
 
 
 class _Mode(NamedTuple):
@@ -69,6 +71,10 @@ class RegionModes:
             return mode.has_files
         self._modes[start] = _Mode(wanted, self._cycle)
         return wanted
+
+    def refuse_files(self, start: bytes) -> None:
+        """Give a region calls, since the store has not loaded its files."""
+        self._modes[start] = _Mode(has_files=False, since=self._cycle)
 
     def _is_kept(self, mode: _Mode) -> bool:
         return self._cycle - mode.since < KEPT_CYCLES

@@ -7,6 +7,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from ingest.api import Model, option
+from ingest.api.bulk_load import Confirmed
 from sinks.bulk_load.modes import LoadRule
 
 AUTO_ROWS, AUTO_BYTES = 5_000, 4 << 20
@@ -36,12 +37,13 @@ class BulkLoadBase(Model):
     def rule(self) -> LoadRule | None:
         """When rows are loaded as files; None for never."""
         fields = dict(self)
-        rows, replicated = fields["from"], fields["replicated"]
+        rows = fields["from"]
+        confirmed = Confirmed(fields["replicated"], fields["coprocessors"])
         if rows == "never":
             return None
         if rows == "auto":
-            return LoadRule(AUTO_ROWS, AUTO_BYTES, only_behind=True, replicated=replicated)
-        return LoadRule(rows, None, only_behind=False, replicated=replicated)
+            return LoadRule(AUTO_ROWS, AUTO_BYTES, only_behind=True, confirmed=confirmed)
+        return LoadRule(rows, None, only_behind=False, confirmed=confirmed)
 
 
 _FIELDS: Any = {
@@ -59,6 +61,14 @@ _FIELDS: Any = {
         option(
             "Also load files into families that are replicated to other clusters. Set it if the cluster has "
             "`hbase.replication.bulkload.enabled`: without that, the other clusters lack these rows.",
+            default=False,
+        ),
+    ),
+    "coprocessors": (
+        bool,
+        option(
+            "Also load files into tables with coprocessors, which do not see their rows. Set it if the coprocessors "
+            "need not see every row: an index of Phoenix does.",
             default=False,
         ),
     ),

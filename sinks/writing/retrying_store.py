@@ -93,6 +93,7 @@ class Tables:
             with another time than this one, and than `times_ms`, have that of an event.
         times_ms: further times that the driver has chosen.
         features: what the driver says to the features of the tables.
+        new_times_ms: as in `TargetLayer.begin`.
     """
 
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
@@ -100,12 +101,15 @@ class Tables:
     batch_time_ms: int | None = None
     times_ms: Collection[int] = ()
     features: FeatureMessages = field(default_factory=dict)
+    new_times_ms: Collection[int] = ()
 
     @classmethod
     def of(cls, prepared: Prepared, batch_time_ms: int | None) -> Self:
         """What the driver has prepared for a micro-batch."""
         fed = [table for table, features in prepared.features.items() if FEED in features]
-        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms, prepared.features)
+        # deletes have the millisecond before; after a refusal a row may lack events that an earlier attempt wrote to it
+        new_times_ms = () if batch_time_ms is None or prepared.refused else (batch_time_ms, batch_time_ms - 1)
+        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms, prepared.features, new_times_ms)
 
 
 class InFlight:
@@ -172,7 +176,7 @@ class RetryingStore:
         self._tables = tables
         self._physical_keys.clear()
         if isinstance(self._store, TargetLayer):
-            self._store.begin(tables.features, self._progressed)
+            self._store.begin(tables.features, self._progressed, tables.new_times_ms)
 
     def apply(self, chunk: Chunk) -> None:
         """

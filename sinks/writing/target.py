@@ -1,7 +1,7 @@
 """What a connection of a task writes to: a store, or what stands in for one."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Protocol
 
 from ingest.api import BusyWait, Mutation
@@ -57,7 +57,9 @@ class TargetLayer(Target):
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def begin(self, messages: FeatureMessages, on_progress: Callable[[], None]) -> None:
+    def begin(
+        self, messages: FeatureMessages, on_progress: Callable[[], None], new_times_ms: Collection[int] = ()
+    ) -> None:
         """
         Start a flush cycle.
 
@@ -65,9 +67,10 @@ class TargetLayer(Target):
             messages: of the features of the tables, from their half on the driver.
             on_progress: to be called within a call of `apply` that takes seconds, after each part of it; raises a
                 StoreError if no further part is wanted.
+            new_times_ms: times of cells that no earlier flush cycle has written, unless with the same values.
         """
         if isinstance(self.target, TargetLayer):
-            self.target.begin(messages, on_progress)
+            self.target.begin(messages, on_progress, new_times_ms)
 
     def open(self) -> None:
         """As `Target.open`."""

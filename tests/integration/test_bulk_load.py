@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ingest.api import Delete, FamilySpec, Mutation, Put, Row, Scan, StoreUnavailableError, TableSpec
+from ingest.api.bulk_load import NOTHING_CONFIRMED
 from sinks.files.opening import open_root
 from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
@@ -31,7 +32,7 @@ def store(hbase: HBase, tmp_path: Path) -> Iterator[RpcStore]:
 
 def load(store: RpcStore, table: str, mutations: Sequence[Mutation]) -> tuple[int, int, list[int], str | None]:
     result = store.load(table, mutations, lambda _start, _rows, _bytes: True)
-    assert not result.refused
+    assert result.refused == []
     return result.rows, result.files, result.left, result.unstaged
 
 
@@ -51,7 +52,7 @@ def test_rows_are_the_same_by_files_and_by_calls(store: RpcStore) -> None:
         [Put(b"%c%03d" % (97 + n % 26, n), {b"f:a": b"%d" % n, b"g:b": b"v" * n}, 10) for n in range(400)],
         [Put(b"%c%03d" % (97 + n % 26, n), {b"f:a": b"second"}, 20) for n in range(0, 400, 3)],
         [
-            *(Delete(b"%c%03d" % (97 + n % 26, n), 15) for n in range(0, 400, 7)),
+            *(Delete(b"%c%03d" % (97 + n % 26, n), 15, family) for n in range(0, 400, 7) for family in (b"f", b"g")),
             *(Delete(b"%c%03d" % (97 + n % 26, n), 30, family=b"f", qualifier=b"a") for n in range(0, 400, 11)),
             *(Delete(b"%c%03d" % (97 + n % 26, n), 10, family=b"g") for n in range(0, 400, 13)),
             *(Delete(b"%c%03d" % (97 + n % 26, n), 20, b"f", b"a", exact=True) for n in range(0, 400, 17)),
@@ -108,7 +109,7 @@ def test_files_in_hdfs(hbase: HBase, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
     with closing(store):
         store.open()
         store.create_table(spec)
-        store.check_loading(spec.name, replicated=False)
+        store.check_loading(spec.name, confirmed=NOTHING_CONFIRMED)
         assert load(store, spec.name, puts) == (4, 4, [], None)
         assert [row.key for row in rows(store, spec.name)] == [put.row for put in puts]
     assert open_root(url).entries("") == []
@@ -117,13 +118,13 @@ def test_files_in_hdfs(hbase: HBase, hdfs: Hdfs, monkeypatch: pytest.MonkeyPatch
 def test_check_of_a_folder_that_cannot_be_used(store: RpcStore, tmp_path: Path) -> None:
     spec = TableSpec(unique("check"), (FamilySpec(b"f"),))
     store.create_table(spec)
-    store.check_loading(spec.name, replicated=False)
+    store.check_loading(spec.name, confirmed=NOTHING_CONFIRMED)
     store.close()
     (tmp_path / "staging").rmdir()
     (tmp_path / "staging").write_text("")
     store.open()
     with pytest.raises(StoreUnavailableError, match="staging"):
-        store.check_loading(spec.name, replicated=False)
+        store.check_loading(spec.name, confirmed=NOTHING_CONFIRMED)
     (tmp_path / "staging").unlink()
     (tmp_path / "staging").mkdir()
 
@@ -138,6 +139,7 @@ def test_what_a_file_cannot_do_is_left(store: RpcStore, tmp_path: Path) -> None:
     )
     assert load(store, spec.name, [good, other]) == (0, 0, [0, 1], None)
     assert load(store, spec.name, [good, large]) == (0, 0, [0, 1], None)
+    assert load(store, spec.name, [good, Delete(b"b", 1)]) == (0, 0, [0, 1], None)
     (tmp_path / "staging").write_text("")
     loaded, files, left, unstaged = load(store, spec.name, [good])
     assert (loaded, files, left) == (0, 0, [0])

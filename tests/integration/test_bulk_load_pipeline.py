@@ -124,12 +124,12 @@ def test_validate_connect_says_why_no_file_can_be_loaded(
     assert "staging" in error.message
 
 
-def ticks(noise: random.Random, number: int, first: int) -> list[Record]:
-    """Ticks of few keys: one in ten is a tombstone, which deletes its row."""
+def ticks(noise: random.Random, number: int, first: int, *, deletes: bool = True) -> list[Record]:
+    """Ticks of few keys: one in ten is a tombstone, which deletes its row, so its region gets no file."""
     return [
         Record("t", 0, offset, b"k%05d" % noise.randrange(3 * number), value, 500)
         for offset in range(first, first + number)
-        for value in (None if noise.random() < 0.1 else b"%d" % noise.randrange(10**6),)
+        for value in (None if deletes and noise.random() < 0.1 else b"%d" % noise.randrange(10**6),)
     ]
 
 
@@ -155,7 +155,7 @@ def test_cells_are_the_same_with_another_mode_every_three_micro_batches(
     noise = random.Random(1)
     counted: Counter[tuple[str, str]] = Counter()
     for batch in range(batches):
-        records = ticks(noise, number, batch * number)
+        records = ticks(noise, number, batch * number, deletes=batch % 2 == 1)
         at_ms = 1_000_000 + batch * 1_000
         pipelines.run("calls", at_ms, records, has_files=False)
         is_file = batch // 3 % 2 == 0

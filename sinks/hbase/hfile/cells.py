@@ -8,7 +8,7 @@ it hides.
 
 import struct
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
@@ -79,24 +79,26 @@ class FileCells:
         self._shapes: dict[tuple[int | bytes, ...], _Shape] = {}
         self._heads = HeadCount()
 
-    def by_family(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
+    def by_family(self, mutations: Sequence[Mutation]) -> dict[bytes, FamilyRows]:
         """
         The rows of each family that has cells.
 
         Args:
             mutations: of any rows; of cells with the same key the last one counts.
-            families: of the table, for the deletes of whole rows.
 
         Raises:
-            RefusalError: a mutation can never be written.
+            RefusalError: a mutation can never be written; or it deletes a whole row, which is a marker in each family
+                that the region has when it applies it, and no file is in all of them.
         """
         times = Counter(mutation.row for mutation in mutations)
         puts = [mutation for mutation in mutations if isinstance(mutation, Put) and times[mutation.row] == 1]
         if len(puts) == len(mutations):
             return self._of_puts(puts)
-        found = self._of_puts(puts) if puts else {}
         others = [mutation for mutation in mutations if isinstance(mutation, Delete) or times[mutation.row] > 1]
-        for family, rows in self._of_any(others, families).items():
+        if any(isinstance(mutation, Delete) and mutation.family is None for mutation in others):
+            raise refusals.RefusalError("a file cannot delete a whole row")
+        found = self._of_puts(puts) if puts else {}
+        for family, rows in self._of_any(others).items():
             found[family] = _merged(found[family], rows) if family in found else rows
         return found
 
@@ -164,7 +166,7 @@ class FileCells:
             sum(sizes) + len(names) * (row_bytes + _FIXED_KEY_BYTES),
         )
 
-    def _of_any(self, mutations: Sequence[Mutation], families: Collection[bytes]) -> dict[bytes, FamilyRows]:
+    def _of_any(self, mutations: Sequence[Mutation]) -> dict[bytes, FamilyRows]:
         """Of any mutations: each cell is sorted by itself, which takes many times as long."""
         cells: dict[_Key, bytes] = {}
         for mutation in mutations:
@@ -173,7 +175,7 @@ class FileCells:
             if isinstance(mutation, Put):
                 _add_put(cells, mutation)
             else:
-                cells.update(dict.fromkeys(_markers(mutation, families), b""))
+                cells[_marker(mutation)] = b""
         found: dict[bytes, FamilyRows] = {}
         for (row, family, qualifier, time, kind), value in sorted(cells.items()):
             time_ms = -time
@@ -187,7 +189,9 @@ class FileCells:
             rows.rows.append((row, own))
             rows.cells += 1
             rows.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
-            rows.earliest_ms, rows.latest_ms = min(rows.earliest_ms, time_ms), max(rows.latest_ms, time_ms)
+            # a marker for all cells up to a time is in the range of each of them; else a read of it skips the file
+            covered_ms = 0 if -kind in {DELETE_COLUMN, DELETE_FAMILY} else time_ms
+            rows.earliest_ms, rows.latest_ms = min(rows.earliest_ms, covered_ms), max(rows.latest_ms, time_ms)
             if -kind == PUT:
                 before = rows.earliest_put_ms
                 rows.earliest_put_ms = time_ms if before is None else min(before, time_ms)
@@ -249,13 +253,12 @@ def _add_put(cells: dict[_Key, bytes], put: Put) -> None:
         cells[put.row, column[:size], column[size + 1 :], -put.timestamp_ms, -PUT] = value
 
 
-def _markers(delete: Delete, families: Collection[bytes]) -> Iterable[_Key]:
-    """The markers of a delete; that of a whole row has one for each family, as a server makes them."""
-    if delete.family is None:
-        return [(delete.row, family, b"", -delete.timestamp_ms, -DELETE_FAMILY) for family in families]
-    refusals.check_family(delete.family)
+def _marker(delete: Delete) -> _Key:
+    """The marker of a delete in a family."""
+    family = delete.family or b""
+    refusals.check_family(family)
     kind = DELETE_FAMILY if delete.qualifier is None else DELETE if delete.exact else DELETE_COLUMN
-    return [(delete.row, delete.family, delete.qualifier or b"", -delete.timestamp_ms, -kind)]
+    return delete.row, family, delete.qualifier or b"", -delete.timestamp_ms, -kind
 
 
 def _stamp(time_ms: int, kind: int) -> bytes:

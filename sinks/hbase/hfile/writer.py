@@ -47,7 +47,7 @@ class FamilyRows:
         rows: row key and its cells, one KeyValue after the other in HBase's order; sorted by row key, each once.
         cells: number of all cells.
         key_bytes: of the keys of all cells: from the length of the row key to the type.
-        earliest_ms: the earliest time of a cell.
+        earliest_ms: the earliest time of a cell; 0 with a marker that deletes all cells up to its time.
         latest_ms: the latest one.
         earliest_put_ms: the earliest time of a put; None without one.
         family_deletes: number of markers that delete a family.

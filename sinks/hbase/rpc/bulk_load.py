@@ -4,9 +4,10 @@ The calls of a bulk load: HBase takes over files in place of rows.
 Source: PrepareBulkLoadRequest, BulkLoadHFileRequest and CleanupBulkLoadRequest of Client.proto;
 `SecureBulkLoadManager`, which moves or copies the files into a folder of its own before it loads them.
 
-A region loads all files of a call under its lock and with one sequence id. So a reader sees all families of a row or
-none, and of two loads of a cell with one time the later one wins, as of two puts. The answer is `loaded = false` for
-whatever went wrong, and does not say what.
+A region loads all files of a call under its lock, so a reader sees all families of a row or none. It flushes first, and
+the files get the sequence id of that flush; but if a flush runs already they get none. So of two writes of a cell with
+one time the later one may lose, unlike of two puts: whoever loads files knows that the values are the same. The answer
+is `loaded = false` for most of what may go wrong, and does not say what.
 """
 
 from collections import deque
@@ -16,10 +17,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.api import IngestError, Mutation, StoreRefusedError
-from ingest.api.bulk_load import LoadResult, WantsFiles
+from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult, WantsFiles
 from ingest.api.notation import shown
 from ingest.durable import file_errors
 from sinks.folding.sizes import size_of
+from sinks.hbase.errors import Kind
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.writer import hfile
 from sinks.hbase.refusals import RefusalError
@@ -37,8 +39,10 @@ from sinks.hbase.rpc.wire import Message, WireError, data, flag
 
 MAX_REFUSALS = 2
 """After so many answers that a region has not loaded its files, its rows are left to calls, which say why not."""
-
-
+MAX_FAILURES = 3
+"""The same of exceptions of which nothing is known."""
+_PASSING = frozenset([Kind.MOVED, Kind.BUSY, Kind.UNAVAILABLE])
+"""What an exception means if a later load may succeed; after any other one the rows are left to calls at once."""
 MAX_STORE_FILES = 16
 """Of a family in a region, as `hbase.hstore.blockingStoreFiles`: from then on HBase delays flushes, but no load."""
 STORE_FILES = "store_files"
@@ -57,6 +61,21 @@ class ReplicatedLoadError(StoreRefusedError):
             f'table "{table}" has replicated families, {names}, and a cluster replicates the rows of files only with '
             "`hbase.replication.bulkload.enabled`",
             hint="if it has that, write `bulk_load: {from: …, replicated: true}`; else `bulk_load: never`",
+        )
+
+
+class CoprocessorLoadError(StoreRefusedError):
+    """A table with bulk load has coprocessors, which do not see the rows of files."""
+
+    code = "bulk_load_coprocessors"
+    remedy = "Set `coprocessors: true` of `bulk_load` if they need not see every row; else write `bulk_load: never`."
+
+    def __init__(self, table: str, classes: Sequence[str]) -> None:
+        super().__init__(
+            f'table "{table}" has coprocessors, {", ".join(classes)}, which do not see the rows of files: indexes that '
+            "they keep would lack these rows",
+            hint="if they need not see every row, write `bulk_load: {from: …, coprocessors: true}`; else "
+            "`bulk_load: never`",
         )
 
 
@@ -91,19 +110,47 @@ class _Round:
     One attempt to load files.
 
     Attributes:
-        refused: indexes of mutations whose files HBase has not loaded.
-        failed: of those of calls that failed.
-        failure: the error of the last of these calls.
+        refused: those whose files HBase has not loaded, for a reason that it does not say.
+        denied: those that need no other attempt.
+        failed: those whose calls failed, and may have been executed.
+        failures: the errors of these calls.
     """
 
-    refused: list[int] = field(default_factory=list)
-    failed: list[int] = field(default_factory=list)
-    failure: Exception | None = None
+    refused: list[_Load] = field(default_factory=list)
+    denied: list[_Load] = field(default_factory=list)
+    failed: list[_Load] = field(default_factory=list)
+    failures: list[Exception] = field(default_factory=list)
+
+    def answer(self, load: _Load, result: LoadResult, *, is_loaded: bool) -> None:
+        """HBase has answered whether it has loaded some files."""
+        if is_loaded:
+            result.rows += len(load.indexes)
+            result.files += len(load.names)
+        else:
+            self.refused.append(load)
 
     def fail(self, load: _Load, error: Exception) -> None:
-        """The call for some files has failed; they may have been loaded."""
-        self.failed += load.indexes
-        self.failure = error
+        """The call for some files has failed."""
+        if isinstance(error, RemoteError) and (error.is_unclear or error.kind not in _PASSING):
+            self.denied.append(load)
+        else:
+            self.failed.append(load)
+            self.failures.append(error)
+
+    @property
+    def is_unknown(self) -> bool:
+        """Whether HBase has failed for a reason of which nothing is known."""
+        return any(isinstance(error, RemoteError) and error.kind is Kind.UNAVAILABLE for error in self.failures)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether no call may still be executed."""
+        return all(isinstance(error, RemoteError) for error in self.failures)
+
+    def deny(self, loads: list[_Load]) -> None:
+        """Make no other attempt at some of them."""
+        self.denied += loads
+        loads.clear()
 
 
 class BulkLoader:
@@ -130,7 +177,7 @@ class BulkLoader:
         self._calls = calls
         self._staged = staged
         self._read_formats = formats
-        self._formats: dict[str, FileFormats] = {}
+        self._formats: dict[str, FileFormats | None] = {}
         self._now_ms = now_ms
         self._cells = FileCells(max_cell_bytes)
 
@@ -141,7 +188,7 @@ class BulkLoader:
         wants_files: WantsFiles,
         attempts: Attempts,
         *,
-        replicated: bool = False,
+        confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
         """
@@ -149,10 +196,11 @@ class BulkLoader:
 
         Raises:
             ReplicatedLoadError: a family is replicated, and may not have files.
+            CoprocessorLoadError: the same of a table with coprocessors.
         """
         result = LoadResult()
         remaining: Sequence[int] = range(len(mutations))
-        refusals = 0
+        refusals = failures = 0
         while remaining:
             try:
                 regions = self._by_region(table, mutations, remaining, attempts.deadline_s)
@@ -160,9 +208,10 @@ class BulkLoader:
                 self._calls.wait_after(error, table, attempts, is_write=True)
                 continue
             wanted = self._wanted(table, mutations, regions, wants_files, attempts, result)
-            loads = self._staged_loads(table, mutations, wanted, result, replicated=replicated)
             on_progress()
+            loads = self._staged_loads(table, mutations, wanted, result, confirmed, on_progress)
             try:
+                on_progress()
                 done = self._round(table, loads, attempts.deadline_s, result, on_progress)
             finally:
                 # after an unknown outcome too: a load that HBase begins later finds none
@@ -172,21 +221,36 @@ class BulkLoader:
                 self._calls.regions.forget(table)
                 self._formats.pop(table, None)
                 if refusals >= MAX_REFUSALS:
-                    result.refused = True
-                    result.left += done.refused
-                    done.refused.clear()
-            remaining = done.refused + done.failed
-            if done.failure is not None:
-                self._calls.wait_after(done.failure, table, attempts, is_write=True)
+                    done.deny(done.refused)
+            failures += done.is_unknown
+            if failures >= MAX_FAILURES:
+                done.deny(done.failed)
+                done.failures.clear()
+            for load in done.denied:
+                result.refused.append(load.region.start)
+                result.left += load.indexes
+            remaining = [index for load in done.refused + done.failed for index in load.indexes]
+            if done.failures:
+                self._calls.wait_after(done.failures[-1], table, attempts, is_write=True)
         return result
 
-    def check(self, table: str, *, replicated: bool) -> None:
+    def check(self, table: str, confirmed: Confirmed) -> None:
         """As `BulkLoading.check_loading`."""
         with file_errors(self._staged):
             self._staged.remove(self._staged.write([b"check"]))
         formats = self._read_formats(table)
-        if formats.replicated and not replicated:
-            raise ReplicatedLoadError(table, formats.replicated)
+        _refuse_unconfirmed(table, formats, formats.replicated, confirmed)
+        self._calls.run(table, lambda deadline_s: self._begin_a_load(table, deadline_s))
+
+    def _begin_a_load(self, table: str, deadline_s: float) -> None:
+        """Get the folder of a load from the first region, and remove it."""
+        region, server = self._calls.located(table, self._calls.regions.of(table, deadline_s).of(b""))
+        token = self._prepared(table, region, server, deadline_s)
+        self._clean_up(region, server, token, deadline_s)
+
+    def begin(self) -> None:
+        """Forget the families of tables: their attributes may have been changed."""
+        self._formats.clear()
 
     def close(self) -> None:
         """Forget the families of tables, and remove the folder of staged files."""
@@ -247,14 +311,15 @@ class BulkLoader:
         mutations: Sequence[Mutation],
         regions: Sequence[_Part],
         result: LoadResult,
-        *,
-        replicated: bool,
+        confirmed: Confirmed,
+        on_progress: Callable[[], None],
     ) -> list[_Load]:
         """The staged files of some regions; the mutations of those that get none are left."""
         loads: list[_Load] = []
         contents: list[bytes] = []
         for region, server, indexes in regions:
-            files = self._files(table, [mutations[index] for index in indexes], replicated=replicated)
+            files = self._files(table, [mutations[index] for index in indexes], confirmed)
+            on_progress()
             if files:
                 loads.append(_Load(region, server, indexes, list(files), []))
                 contents += files.values()
@@ -263,7 +328,7 @@ class BulkLoader:
         if not loads:
             return loads
         try:
-            names = iter(self._staged.write(contents))
+            names = iter(self._staged.write(contents, on_progress))
         except OSError as error:
             result.unstaged = str(error)
             result.left += [index for load in loads for index in load.indexes]
@@ -272,23 +337,29 @@ class BulkLoader:
             load.names.extend(next(names) for _ in load.families)
         return loads
 
-    def _files(self, table: str, mutations: Sequence[Mutation], *, replicated: bool) -> dict[bytes, bytes] | None:
-        """The file of each family; None if a call must say what is wrong."""
+    def _files(self, table: str, mutations: Sequence[Mutation], confirmed: Confirmed) -> dict[bytes, bytes] | None:
+        """The file of each family; None if only a call can write the mutations, or say what is wrong."""
+        formats = self._formats_of(table)
+        if formats is None or not formats.families:
+            return None
         try:
-            formats = self._formats.get(table)
-            if formats is None:
-                formats = self._formats[table] = self._read_formats(table)
-            rows = self._cells.by_family(mutations, formats.families.keys())
-        except (RefusalError, IngestError):
+            rows = self._cells.by_family(mutations)
+        except RefusalError:
             return None
         families = formats.families
         if not rows.keys() <= families.keys():
-            del self._formats[table]  # a family may be new
             return None
-        if not replicated and any(family in rows for family in formats.replicated):
-            del self._formats[table]
-            raise ReplicatedLoadError(table, formats.replicated)
+        _refuse_unconfirmed(table, formats, [family for family in formats.replicated if family in rows], confirmed)
         return {family: hfile(own, families[family], self._now_ms()) for family, own in rows.items()}
+
+    def _formats_of(self, table: str) -> FileFormats | None:
+        """The formats of the files for a table, read once in a flush cycle; None if they cannot be read."""
+        if table not in self._formats:
+            try:
+                self._formats[table] = self._read_formats(table)
+            except IngestError:
+                self._formats[table] = None
+        return self._formats[table]
 
     def _round(
         self,
@@ -303,7 +374,7 @@ class BulkLoader:
         if not loads:
             return done
         try:
-            token = self._prepared(table, loads[0], deadline_s)
+            token = self._prepared(table, loads[0].region, loads[0].server, deadline_s)
         except CALL_ERRORS as error:
             for load in loads:
                 done.fail(load, error)
@@ -324,24 +395,22 @@ class BulkLoader:
                 except (RemoteError, ConnectionLostError, WireError) as error:
                     done.fail(load, error)
                 else:
-                    if is_loaded:
-                        result.rows += len(load.indexes)
-                        result.files += len(load.names)
-                    else:
-                        done.refused += load.indexes
+                    done.answer(load, result, is_loaded=is_loaded)
                 sent.popleft()
                 on_progress()
         finally:
             for _, connection, _ in sent:  # interrupted: no later call may meet these on a server
                 connection.abort()
-        self._clean_up(loads[0], token, deadline_s)
+        if done.is_answered:  # else a server may still load files in the folder
+            with suppress(*CALL_ERRORS):  # an empty folder stays
+                self._clean_up(loads[0].region, loads[0].server, token, deadline_s)
         return done
 
-    def _prepared(self, table: str, load: _Load, deadline_s: float) -> bytes:
+    def _prepared(self, table: str, region: Region, server: Address, deadline_s: float) -> bytes:
         """The folder of HBase for the files: the token of a load."""
         # PrepareBulkLoadRequest: table_name 1, region 2; PrepareBulkLoadResponse: bulk_token 1
-        request = data(1, table_name(table)) + data(2, region_specifier(load.region.name))
-        answer = self._calls.cluster.call(load.server, CLIENT_SERVICE, "PrepareBulkLoad", request, deadline_s)
+        request = data(1, table_name(table)) + data(2, region_specifier(region.name))
+        answer = self._calls.cluster.call(server, CLIENT_SERVICE, "PrepareBulkLoad", request, deadline_s)
         return Message(answer.message).data(1)
 
     def _request(self, load: _Load, token: bytes) -> bytes:
@@ -352,12 +421,19 @@ class BulkLoader:
         )
         return data(1, region_specifier(load.region.name)) + b"".join(paths) + flag(3) + data(5, token)
 
-    def _clean_up(self, load: _Load, token: bytes, deadline_s: float) -> None:
-        """Remove the folder of HBase; a failure leaves an empty folder there."""
+    def _clean_up(self, region: Region, server: Address, token: bytes, deadline_s: float) -> None:
+        """Remove the folder of HBase."""
         # CleanupBulkLoadRequest: bulk_token 1, region 2
-        request = data(1, token) + data(2, region_specifier(load.region.name))
-        with suppress(*CALL_ERRORS):
-            self._calls.cluster.call(load.server, CLIENT_SERVICE, "CleanupBulkLoad", request, deadline_s)
+        request = data(1, token) + data(2, region_specifier(region.name))
+        self._calls.cluster.call(server, CLIENT_SERVICE, "CleanupBulkLoad", request, deadline_s)
+
+
+def _refuse_unconfirmed(table: str, formats: FileFormats, replicated: Sequence[bytes], confirmed: Confirmed) -> None:
+    """Raise the error of a load that bypasses what is not confirmed, into replicated families among others."""
+    if replicated and not confirmed.replicated:
+        raise ReplicatedLoadError(table, formats.replicated)
+    if formats.coprocessors and not confirmed.coprocessors:
+        raise CoprocessorLoadError(table, formats.coprocessors)
 
 
 def _is_loaded(answer: Answer) -> bool:

@@ -20,6 +20,9 @@ _MAX_DIGITS = 10
 _VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
 _SCOPE = b"REPLICATION_SCOPE"
 _BLOCK_BYTES, _ENCRYPTION = b"BLOCKSIZE", b"ENCRYPTION"
+_IN_ORDER = b"NEW_VERSION_BEHAVIOR"
+_READ_ONLY, _COPROCESSOR = b"READONLY", b"coprocessor$"
+"""Attributes of a table: one, and the start of one for each coprocessor."""
 _DEFAULTS = {
     "BLOCKCACHE": "true",
     "BLOCKSIZE": "65536",
@@ -133,27 +136,43 @@ class FileFormats(NamedTuple):
     The files that may be loaded into a table.
 
     Attributes:
-        families: family -> format of its files; one that is encrypted gets none.
+        families: family -> format of its files. One that is encrypted gets none, nor one in which the order of writes
+            decides what a delete hides, nor any of a table that is read only, which HBase checks for calls alone.
         replicated: families that are replicated to other clusters.
+        coprocessors: classes of the table's coprocessors.
     """
 
     families: dict[bytes, FileFormat]
-    replicated: tuple[bytes, ...]
+    replicated: tuple[bytes, ...] = ()
+    coprocessors: tuple[str, ...] = ()
 
 
 def file_formats(table: Message) -> FileFormats:
     """The files that may be loaded into a table, given its TableSchema."""
     found = {}
+    of_table = _attributes(table)
+    is_read_only = of_table.get(_READ_ONLY, b"").lower() == b"true"
     for each in table.messages(3):
         attributes = _attributes(each)
-        if _ENCRYPTION in attributes:
+        if is_read_only or _ENCRYPTION in attributes or attributes.get(_IN_ORDER, b"").lower() == b"true":
             continue
         found[each.data(1)] = FileFormat(
             _CODECS.get(attributes.get(_COMPRESSION, b"NONE").upper(), Codec.GZ),
             _number(attributes.get(_BLOCK_BYTES), DEFAULT_BLOCK_BYTES),
             has_bloom=attributes.get(_BLOOM, b"ROW").upper() == b"ROW",
         )
-    return FileFormats(found, replicated_in(table))
+    return FileFormats(found, replicated_in(table), _coprocessors(of_table))
+
+
+def _coprocessors(attributes: Mapping[bytes, bytes]) -> tuple[str, ...]:
+    """Classes of coprocessors: the second part of `JAR|CLASS|PRIORITY|ARGUMENTS`; the whole if it has no such parts."""
+    names = []
+    for name, value in sorted(attributes.items()):
+        if name.startswith(_COPROCESSOR):
+            text = value.decode("utf-8", "replace")
+            parts = text.split("|")
+            names.append(parts[1].strip() if len(parts) > 1 else text)
+    return tuple(names)
 
 
 def family_of(table: Message, name: bytes) -> Message | None:

@@ -21,7 +21,7 @@ from ingest.api import (
     TableSpec,
     TimeRange,
 )
-from ingest.api.bulk_load import BulkLoading, LoadResult, WantsFiles
+from ingest.api.bulk_load import NOTHING_CONFIRMED, BulkLoading, Confirmed, LoadResult, WantsFiles
 from ingest.api.errors import PackageMissingError
 from ingest.api.notation import shown
 from ingest.clock import now_ms
@@ -94,24 +94,29 @@ class RpcStore(HBaseStore, BulkLoading):
         """Send the mutations, in one call for each server if none has a row key of another one."""
         self._writer.apply(table, mutations, Attempts(self.settings.timeout, on_busy=self._busy_waits.append))
 
+    def begin_loads(self) -> None:
+        """Read the families again before the next load."""
+        if self._loader is not None:
+            self._loader.begin()
+
     def load(
         self,
         table: str,
         mutations: Sequence[Mutation],
         wants_files: WantsFiles,
         *,
-        replicated: bool = False,
+        confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
         """Load files; the store needs `staging`."""
         attempts = Attempts(self.settings.timeout, on_busy=self._busy_waits.append)
         return self._opened_loader().load(
-            table, mutations, wants_files, attempts, replicated=replicated, on_progress=on_progress
+            table, mutations, wants_files, attempts, confirmed=confirmed, on_progress=on_progress
         )
 
-    def check_loading(self, table: str, *, replicated: bool) -> None:
-        """Write a file to the folder, and look at the families; the store needs `staging`."""
-        self._opened_loader().check(table, replicated=replicated)
+    def check_loading(self, table: str, *, confirmed: Confirmed) -> None:
+        """Write a file to the folder, look at the families, and begin a load; the store needs `staging`."""
+        self._opened_loader().check(table, confirmed)
 
     def _opened_loader(self) -> BulkLoader:
         if self._loader is None:

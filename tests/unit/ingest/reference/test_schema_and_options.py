@@ -92,6 +92,7 @@ class TestPages:
             ("bulk_load", "mapping", "none"),
             ("bulk_load.from", "never, auto or whole number", "required"),
             ("bulk_load.replicated", "true or false", "false"),
+            ("bulk_load.coprocessors", "true or false", "false"),
             ("blobs", "mapping", "none"),
             ("blobs.name", "text", "none"),
             ("blobs.threshold", "size", "none"),

@@ -1,17 +1,19 @@
 """The connection of a task to a store that loads files."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
 from ingest.api import Delete, LifecycleError, Mutation, Put, StoreUnavailableError, WriteRejectedError
-from ingest.api.bulk_load import BulkLoading, LoadResult, WantsFiles
+from ingest.api.bulk_load import NOTHING_CONFIRMED, BulkLoading, Confirmed, LoadResult, WantsFiles
+from sinks.bulk_load import loading
 from sinks.bulk_load.loading import BulkLoadingStore
-from sinks.bulk_load.modes import BEHIND, NAME, UP_TO_DATE, LoadRule
+from sinks.bulk_load.modes import BEHIND, KEPT_CYCLES, NAME, REPLAY, UP_TO_DATE, LoadRule
 from sinks.memory import MemorySettings, MemoryStore
 
-AUTO = LoadRule(3, None, only_behind=True, replicated=False)
-ALWAYS = LoadRule(3, None, only_behind=False, replicated=True)
+CONFIRMED = Confirmed(replicated=True)
+AUTO = LoadRule(3, None, only_behind=True)
+ALWAYS = LoadRule(3, None, only_behind=False, confirmed=CONFIRMED)
 PUTS: list[Mutation] = [Put(row, {b"f:q": b"v"}, 1) for row in (b"a", b"b", b"c", b"n", b"o")]
 
 
@@ -22,6 +24,7 @@ class LoadingMemory(MemoryStore, BulkLoading):
     Attributes:
         loads: rows of the files, for each load.
         calls: row keys of the calls.
+        begun: number of flush cycles in which it may load.
         result: of what HBase would do: more fields of each result.
         rejected: a row that it rejects in a call.
     """
@@ -30,7 +33,8 @@ class LoadingMemory(MemoryStore, BulkLoading):
         super().__init__(MemorySettings())
         self.loads: list[list[bytes]] = []
         self.calls: list[list[bytes]] = []
-        self.replicated: list[bool] = []
+        self.confirmed: list[Confirmed] = []
+        self.begun = 0
         self.result = LoadResult()
         self.rejected = b""
 
@@ -40,16 +44,19 @@ class LoadingMemory(MemoryStore, BulkLoading):
         if indexes:
             raise WriteRejectedError("rejected", indexes=indexes)
 
+    def begin_loads(self) -> None:
+        self.begun += 1
+
     def load(
         self,
         table: str,
         mutations: Sequence[Mutation],
         wants_files: WantsFiles,
         *,
-        replicated: bool = False,
+        confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
     ) -> LoadResult:
-        self.replicated.append(replicated)
+        self.confirmed.append(confirmed)
         left: list[int] = []
         loaded: list[bytes] = []
         for start in (b"m", b""):
@@ -62,7 +69,7 @@ class LoadingMemory(MemoryStore, BulkLoading):
         on_progress()
         return LoadResult(len(loaded), 1, left, self.result.unstaged, self.result.refused)
 
-    def check_loading(self, table: str, *, replicated: bool) -> None:
+    def check_loading(self, table: str, *, confirmed: Confirmed) -> None:
         raise NotImplementedError
 
 
@@ -71,10 +78,12 @@ def store() -> LoadingMemory:
     return LoadingMemory()
 
 
-def layer(store: LoadingMemory, rule: LoadRule = ALWAYS, message: bytes | None = None) -> BulkLoadingStore:
+def layer(
+    store: LoadingMemory, rule: LoadRule = ALWAYS, message: bytes | None = None, times_ms: Collection[int] = (1, 0)
+) -> BulkLoadingStore:
     times = iter(range(100))
     made = BulkLoadingStore(store, {"t": rule}, clock=lambda: float(next(times)))
-    made.begin({} if message is None else {"t": {NAME: message}}, lambda: None)
+    made.begin({} if message is None else {"t": {NAME: message}}, lambda: None, times_ms)
     return made
 
 
@@ -82,7 +91,7 @@ def test_regions_with_enough_rows_are_loaded_and_the_others_called(store: Loadin
     made = layer(store)
     made.apply("t", PUTS)
     assert (store.loads, store.calls) == ([[b"a", b"b", b"c"]], [[b"n", b"o"]])
-    assert store.replicated == [True]
+    assert (store.confirmed, store.begun) == ([CONFIRMED], 1)
     assert made.take_counted() == {
         ("bulk_load_rows", "t"): 3,
         ("bulk_load_files", "t"): 1,
@@ -96,13 +105,71 @@ def test_other_tables_have_calls(store: LoadingMemory):
     assert (store.loads, [row for call in store.calls for row in call]) == ([], [b"a", b"b", b"c", b"n", b"o"])
 
 
-@pytest.mark.parametrize(("message", "loads"), [(BEHIND, 1), (UP_TO_DATE, 0), (None, 1)])
+@pytest.mark.parametrize(("message", "loads"), [(BEHIND, 1), (UP_TO_DATE, 0), (None, 1), (REPLAY, 0)])
 def test_table_with_auto_has_files_while_the_driver_says_that_it_is_behind(
     store: LoadingMemory, message: bytes | None, loads: int
 ):
-    """A probe and a replay get no message."""
+    """A probe gets no message."""
     layer(store, AUTO, message).apply("t", PUTS)
-    assert len(store.loads) == loads
+    assert (len(store.loads), store.begun) == (loads, loads)
+
+
+def test_replay_has_calls_whatever_the_rule_is(store: LoadingMemory):
+    """It may write other values than before, with the same times, and a file may not replace a cell with its time."""
+    layer(store, ALWAYS, REPLAY).apply("t", PUTS)
+    assert store.loads == []
+
+
+def test_cells_with_times_of_events_have_calls(store: LoadingMemory):
+    """Two events may give a cell different values at one time."""
+    mutations: list[Mutation] = [*PUTS[:3], Put(b"d", {b"f:q": b"v"}, 7), Delete(b"e", 0, b"f")]
+    layer(store).apply("t", mutations)
+    assert (store.loads, store.calls) == ([[b"a", b"b", b"c", b"e"]], [[b"d"]])
+
+
+def test_micro_batch_whose_rows_an_earlier_attempt_wrote_otherwise_has_calls(store: LoadingMemory):
+    layer(store, times_ms=()).apply("t", PUTS)
+    assert (store.loads, store.begun) == ([], 0)
+
+
+def test_row_of_an_earlier_chunk_of_the_flush_cycle_has_a_call(store: LoadingMemory):
+    """A full fold was sent, and then further events came for the row: the same time, and other values."""
+    made = layer(store)
+    made.apply("t", PUTS[:3])
+    again: list[Mutation] = [Put(row, {b"f:q": b"w"}, 1) for row in (b"c", b"d", b"e", b"f")]
+    made.apply("t", again)
+    assert (store.loads, store.calls) == ([[b"a", b"b", b"c"], [b"d", b"e", b"f"]], [[b"c"]])
+    made.begin({}, lambda: None, (2,))
+    made.apply("t", [Put(put.row, {b"f:q": b"x"}, 2) for put in PUTS[:3]])
+    assert store.loads[2:] == [[b"a", b"b", b"c"]]
+
+
+def test_row_of_a_chunk_that_failed_is_loaded_when_it_is_sent_again(store: LoadingMemory):
+    made = layer(store)
+    store.rejected = b"o"
+    with pytest.raises(WriteRejectedError):
+        made.apply("t", PUTS)
+    made.apply("t", PUTS[:3])
+    assert store.loads == [[b"a", b"b", b"c"]] * 2
+
+
+def test_rows_after_those_that_are_known_to_be_written_have_calls(store: LoadingMemory, monkeypatch):
+    monkeypatch.setattr(loading, "MAX_WRITTEN_ROWS", 3)
+    made = layer(store)
+    made.apply("t", PUTS[:3])
+    made.apply("t", [Put(row, {b"f:q": b"v"}, 1) for row in (b"d", b"e", b"f")])
+    assert (store.loads, store.calls) == ([[b"a", b"b", b"c"]], [[b"d", b"e", b"f"]])
+
+
+def test_region_whose_files_are_refused_has_calls_for_ten_micro_batches(store: LoadingMemory):
+    made = layer(store)
+    store.result = LoadResult(refused=[b""])
+    for _ in range(KEPT_CYCLES + 1):
+        made.begin({}, lambda: None, (1,))
+        made.apply("t", PUTS[:3])
+        store.result = LoadResult()
+    first, *kept, last = store.loads
+    assert (first, kept, last) == ([b"a", b"b", b"c"], [[]] * (KEPT_CYCLES - 1), [b"a", b"b", b"c"])
 
 
 def test_calls_have_the_usual_size_and_puts_apart_from_deletes(store: LoadingMemory):
@@ -126,7 +193,7 @@ def test_row_that_a_call_rejects_has_its_index_among_all(store: LoadingMemory):
 
 def test_what_was_refused_is_counted(store: LoadingMemory):
     made = layer(store)
-    store.result = LoadResult(unstaged="disk full", refused=True)
+    store.result = LoadResult(unstaged="disk full", refused=[b"m"])
     made.apply("t", PUTS[3:])
     assert made.take_counted() == {
         ("bulk_load_files", "t"): 1,
@@ -139,14 +206,14 @@ def test_what_was_refused_is_counted(store: LoadingMemory):
 def test_progress_is_reported_after_a_load_and_each_call_and_may_end_it(store: LoadingMemory):
     made = layer(store)
     steps: list[int] = []
-    made.begin({}, lambda: steps.append(len(store.calls)))
+    made.begin({}, lambda: steps.append(len(store.calls)), (1,))
     made.apply("t", PUTS)
     assert steps == [0, 1]
 
     def end() -> None:
         raise StoreUnavailableError("abandoned")
 
-    made.begin({}, end)
+    made.begin({}, end, (1,))
     with pytest.raises(StoreUnavailableError):
         made.apply("t", PUTS)
     assert len(store.calls) == 1

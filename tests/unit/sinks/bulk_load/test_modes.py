@@ -2,8 +2,8 @@
 
 from sinks.bulk_load.modes import KEPT_CYCLES, LoadRule, RegionModes
 
-AUTO = LoadRule(100, 1_000, only_behind=True, replicated=False)
-ALWAYS = LoadRule(100, None, only_behind=False, replicated=False)
+AUTO = LoadRule(100, 1_000, only_behind=True)
+ALWAYS = LoadRule(100, None, only_behind=False)
 REGION = b"m"
 
 
@@ -59,6 +59,16 @@ def test_calls_for_long_do_not_delay_files():
     modes = modes_of(ALWAYS)
     for _ in range(KEPT_CYCLES):
         assert not modes.wants_files(REGION, 1, 0)
+        modes.begin(is_behind=True)
+    assert modes.wants_files(REGION, 100, 0)
+
+
+def test_region_whose_files_are_refused_has_calls_for_ten_micro_batches():
+    modes = modes_of(ALWAYS)
+    assert modes.wants_files(REGION, 100, 0)
+    modes.refuse_files(REGION)
+    for _ in range(KEPT_CYCLES):
+        assert not modes.wants_files(REGION, 100, 0)
         modes.begin(is_behind=True)
     assert modes.wants_files(REGION, 100, 0)
 

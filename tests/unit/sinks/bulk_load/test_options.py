@@ -1,15 +1,20 @@
 """The option `bulk_load` of tables, and what the tasks get of it."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from ingest.api import Batch
+from ingest.api.bulk_load import Confirmed
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
 from ingest.plan.features import TableMessages, has_large_chunks
-from sinks.bulk_load.modes import BEHIND, NAME, UP_TO_DATE, LoadRule
+from ingest.service.committers import committers_of
+from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
+from sinks.writing.messages import Prepared
 from tests.support.problems import problems_of
 
 FILE = """\
@@ -40,9 +45,16 @@ def configuration(path: Path, option: str) -> Configuration:
 @pytest.mark.parametrize(
     ("option", "rule"),
     [
-        ("auto", LoadRule(5_000, 4 << 20, only_behind=True, replicated=False)),
-        ("{from: auto, replicated: true}", LoadRule(5_000, 4 << 20, only_behind=True, replicated=True)),
-        ("{from: 100}", LoadRule(100, None, only_behind=False, replicated=False)),
+        ("auto", LoadRule(5_000, 4 << 20, only_behind=True)),
+        (
+            "{from: auto, replicated: true}",
+            LoadRule(5_000, 4 << 20, only_behind=True, confirmed=Confirmed(replicated=True)),
+        ),
+        (
+            "{from: auto, coprocessors: true}",
+            LoadRule(5_000, 4 << 20, only_behind=True, confirmed=Confirmed(coprocessors=True)),
+        ),
+        ("{from: 100}", LoadRule(100, None, only_behind=False)),
         ("never", None),
         ("{from: never}", None),
         ("null", None),
@@ -52,7 +64,7 @@ def test_rule_of_a_table_is_planned_for_its_tasks(path: Path, option: str, rule:
     file = configuration(path, option)
     plan = plan_of(file, file.pipelines["p"], Catalog())
     assert plan.features["s"].get("t", {}).get(NAME) == rule
-    assert plan.features["s"]["u"][NAME] == LoadRule(7, None, only_behind=False, replicated=False)
+    assert plan.features["s"]["u"][NAME] == LoadRule(7, None, only_behind=False)
     assert has_large_chunks(plan.features["s"])
     assert not has_large_chunks({})
 
@@ -62,6 +74,29 @@ def test_tasks_learn_whether_the_pipeline_is_behind_if_it_matters(path: Path, me
     file = configuration(path, "auto")
     features = plan_of(file, file.pipelines["p"], Catalog()).features["s"]
     assert TableMessages(features, lambda: is_behind).prepare("s", 0).messages == {"t": {NAME: message}}
+
+
+@pytest.mark.parametrize(
+    ("is_replay", "messages"),
+    [(False, {"t": {NAME: BEHIND}}), (True, {"t": {NAME: REPLAY}, "u": {NAME: REPLAY}})],
+)
+def test_tasks_of_a_replay_learn_that_it_is_one(path: Path, messages: object, *, is_replay: bool):
+    file = configuration(path, "auto")
+    plan = replace(plan_of(file, file.pipelines["p"], Catalog()), is_replay=is_replay)
+    committer = committers_of(file, plan, {}, check_owner=lambda: None)["s"]
+    assert Prepared.unpacked(committer.prepare(Batch("b", 0, "1"), ())).features == messages
+
+
+def test_sink_with_times_of_events_is_refused(path: Path):
+    """Two events may give a cell different values at one time, and a file may not replace the first one."""
+    path.write_text(
+        FILE.replace("OPTION", "auto").replace("STORE", NATIVE).replace("{table: t}", "{table: t, timestamp: event}")
+    )
+    (found,) = [str(each) for each in problems_of(path) if "bulk load" in str(each)]
+    assert 'table "t" has bulk load' in found
+    assert "timestamp" in found
+    path.write_text(path.read_text().replace("bulk_load: auto", "bulk_load: never"))
+    assert not any("bulk load" in str(each) for each in problems_of(path))
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 import pytest
 
@@ -27,7 +27,7 @@ from ingest.retry import Retry
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
-from sinks.writing.messages import packed_probe
+from sinks.writing.messages import Prepared, packed_probe
 from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
@@ -381,8 +381,10 @@ def test_abandoned_bisection_makes_no_further_call():
 class InSteps(TargetLayer):
     """Writes each mutation in a call of its own, and says so."""
 
-    def begin(self, messages: FeatureMessages, on_progress: Callable[[], None]) -> None:
-        self.messages, self.on_progress = messages, on_progress
+    def begin(
+        self, messages: FeatureMessages, on_progress: Callable[[], None], new_times_ms: Collection[int] = ()
+    ) -> None:
+        self.messages, self.on_progress, self.new_times_ms = messages, on_progress, new_times_ms
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         for mutation in mutations:
@@ -395,12 +397,19 @@ def test_layer_that_divides_a_chunk_may_take_longer_than_the_call_timeout():
     store = Picky()
     steps = InSteps(store)
     sender = ThreadSender(TargetLayer(steps), retry=quick(), clock=lambda: store.now)
-    sender.begin(2, Tables(features={"t": {"x": b"1"}}))
-    assert steps.messages == {"t": {"x": b"1"}}
+    sender.begin(2, Tables(features={"t": {"x": b"1"}}, new_times_ms=(5,)))
+    assert (steps.messages, steps.new_times_ms) == ({"t": {"x": b"1"}}, (5,))
     sender.submit(many("a", "b", "c", "d", "e"))
     sender.wait()
     assert store.calls == 5
     sender.close()
+
+
+def test_times_of_a_micro_batch_are_new_until_a_row_was_refused():
+    """Then an attempt leaves events out that an earlier one has written, so a row has other values at one time."""
+    assert set(Tables.of(Prepared(), 100).new_times_ms) == {100, 99}
+    assert Tables.of(Prepared(refused={("t", b"r"): ("write_rejected", "no")}), 100).new_times_ms == ()
+    assert Tables.of(Prepared(), None).new_times_ms == ()
 
 
 def test_layer_that_divides_an_abandoned_chunk_makes_no_further_call():

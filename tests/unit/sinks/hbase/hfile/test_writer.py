@@ -1,6 +1,6 @@
 """Files of HBase's format, read by a second implementation."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -9,6 +9,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat, hfile
+from sinks.hbase.rpc.wire import Message
 from tests.support.hfile_reader import StoredCell, StoredFile, read_hfile
 
 PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
@@ -23,7 +24,6 @@ PUTS = st.builds(
     timestamp_ms=TIMES,
 )
 DELETES = st.one_of(
-    st.builds(Delete, row=ROWS, timestamp_ms=TIMES),
     st.builds(Delete, row=ROWS, timestamp_ms=TIMES, family=st.sampled_from(FAMILIES)),
     st.builds(
         Delete,
@@ -44,21 +44,19 @@ FORMS = st.builds(
 
 
 def files_of(mutations: Sequence[Mutation], form: FileFormat) -> dict[bytes, StoredFile]:
-    by_family = FileCells(10 << 20).by_family(list(mutations), FAMILIES)
+    by_family = FileCells(10 << 20).by_family(list(mutations))
     return {family: read_hfile(hfile(rows, form, 1234)) for family, rows in by_family.items()}
 
 
-def cells_of(mutations: Sequence[Mutation], families: Collection[bytes]) -> list[StoredCell]:
+def cells_of(mutations: Sequence[Mutation]) -> list[StoredCell]:
     """The cells of mutations in HBase's order; of those with the same key the last one."""
     found: dict[tuple[bytes, bytes, bytes, int, int], bytes] = {}
     for one in mutations:
         if isinstance(one, Put):
             for column, value in one.columns.items():
                 found[one.row, *_split(column), one.timestamp_ms, PUT] = value
-        elif one.family is None:
-            for family in families:
-                found[one.row, family, b"", one.timestamp_ms, DELETE_FAMILY] = b""
         else:
+            assert one.family is not None
             kind = DELETE_FAMILY if one.qualifier is None else DELETE if one.exact else DELETE_COLUMN
             found[one.row, one.family, one.qualifier or b"", one.timestamp_ms, kind] = b""
     cells = [StoredCell(*key, value) for key, value in found.items()]
@@ -72,7 +70,7 @@ def _split(column: bytes) -> tuple[bytes, bytes]:
 
 @given(puts=st.lists(PUTS, min_size=1, max_size=12, unique_by=lambda put: put.row), form=FORMS)
 def test_puts_of_different_rows_are_the_cells_of_their_families(puts: list[Put], form: FileFormat):
-    expected = cells_of(puts, FAMILIES)
+    expected = cells_of(puts)
     found = files_of(puts, form)
     assert set(found) == {cell.family for cell in expected}
     for family, file in found.items():
@@ -83,7 +81,7 @@ def test_puts_of_different_rows_are_the_cells_of_their_families(puts: list[Put],
 
 @given(mutations=st.lists(st.one_of(PUTS, DELETES), min_size=1, max_size=12), form=FORMS)
 def test_any_mutations_are_the_cells_of_their_families(mutations: list[Mutation], form: FileFormat):
-    expected = cells_of(mutations, FAMILIES)
+    expected = cells_of(mutations)
     for family, file in files_of(mutations, form).items():
         own = [cell for cell in expected if cell.family == family]
         assert file.cells == own
@@ -93,6 +91,10 @@ def test_any_mutations_are_the_cells_of_their_families(mutations: list[Mutation]
         puts = [cell.time_ms for cell in own if cell.kind == PUT]
         earliest = file.info.get(b"EARLIEST_PUT_TS")
         assert (None if earliest is None else int.from_bytes(earliest, "big")) == min(puts, default=None)
+        # as TimeRangeTracker of HBase: a marker of a column or family is for all times up to its own
+        times = [0 if cell.kind in {DELETE_COLUMN, DELETE_FAMILY} else cell.time_ms for cell in own]
+        found = Message(file.info[b"TIMERANGE"].removeprefix(b"PBUF"))
+        assert (found.number(1), found.number(2)) == (min(times), max(cell.time_ms for cell in own))
 
 
 @given(puts=st.lists(PUTS, min_size=1, max_size=12, unique_by=lambda put: put.row))

@@ -1,6 +1,7 @@
 """The calls of a bulk load, answered by a server that says what a test wants."""
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,12 +9,21 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from ingest.api import BusyWait, IngestError, Mutation, NotFoundError, Put, StoreRefusedError, StoreUnavailableError
-from ingest.api.bulk_load import LoadResult
+from ingest.api import (
+    BusyWait,
+    Delete,
+    IngestError,
+    Mutation,
+    NotFoundError,
+    Put,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
+from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.bulk_load import BulkLoader, ReplicatedLoadError
+from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader, CoprocessorLoadError, ReplicatedLoadError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
@@ -26,6 +36,7 @@ from tests.support.hfile_reader import read_hfile
 from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, RpcServers
 
+CONFIRMED = Confirmed(replicated=True)
 FORMATS = FileFormats({b"f": FileFormat(), b"g": FileFormat(Codec.GZ)}, (b"g",))
 PUTS: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
 Answer = Callable[[Request, bytes], bytes | None]
@@ -34,6 +45,10 @@ Answer = Callable[[Request, bytes], bytes | None]
 
 def loaded(request: Request, _region: bytes) -> bytes:
     return request.answer(flag(1))
+
+
+def fails(name: str, text: str = "") -> Answer:
+    return lambda request, _region: request.failure(name, text)
 
 
 def refused(request: Request, _region: bytes) -> bytes:
@@ -51,6 +66,9 @@ class FakeHBase:
         files: region -> family -> rows of the file, of each call.
         stored: region -> number of its files when it is asked, one after the other; then 0; None for no right to ask.
         edges: of the regions.
+        formats: of the files, as the master has them.
+        reads: number of times that they were read.
+        cleanups: answers to the calls CleanupBulkLoad, as `answers`.
     """
 
     serve: RpcServers
@@ -61,6 +79,9 @@ class FakeHBase:
     stored: list[dict[bytes, int] | None] = field(default_factory=list)
     edges: list[bytes] = field(default_factory=lambda: [b"", b"m", b""])
     methods: list[str] = field(default_factory=list)
+    formats: FileFormats = FORMATS
+    reads: int = 0
+    cleanups: list[Answer] = field(default_factory=list)
     server: RpcServer = field(init=False)
 
     def __post_init__(self) -> None:
@@ -81,7 +102,7 @@ class FakeHBase:
             return answer(request, message.message(2).data(2))
         if request.method == "CleanupBulkLoad":
             assert message.data(1) == b"token"
-            return request.answer()
+            return self.cleanups.pop(0)(request, b"") if self.cleanups else request.answer()
         assert (request.method, message.flag(3), message.data(5)) == ("BulkLoadHFile", True, b"token")
         region = message.message(1).data(2)
         content = {}
@@ -91,6 +112,10 @@ class FakeHBase:
             content[each.data(1)] = [cell.row for cell in read_hfile(path.read_bytes()).cells]
         self.files.append((region, content))
         return (self.answers.pop(0) if self.answers else loaded)(request, region)
+
+    def read_formats(self, _table: str) -> FileFormats:
+        self.reads += 1
+        return self.formats
 
     def _files_of_regions(self, request: Request) -> bytes:
         stored = self.stored.pop(0) if self.stored else {}
@@ -111,7 +136,7 @@ def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
     cluster.open()
     calls = RepeatedCalls(cluster, RegionCache(cluster), lambda: Attempts(5.0))
     made = BulkLoader(
-        calls, StagedFiles(str(tmp_path), "1", lambda: 0), lambda _table: FORMATS, lambda: 0, max_cell_bytes=1000
+        calls, StagedFiles(str(tmp_path), "1", lambda: 0), hbase.read_formats, lambda: 0, max_cell_bytes=1000
     )
     with contextlib.closing(cluster), contextlib.closing(made):
         yield made
@@ -121,7 +146,7 @@ def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
 def load(
     loader: BulkLoader, puts: list[Mutation] = PUTS, wants: Callable[[bytes, int, int], bool] = lambda *_: True
 ) -> LoadResult:
-    return loader.load("t", puts, wants, Attempts(5.0, sleep=lambda _seconds: None), replicated=True)
+    return loader.load("t", puts, wants, Attempts(5.0, sleep=lambda _seconds: None), confirmed=CONFIRMED)
 
 
 def test_each_region_gets_one_call_with_a_file_for_each_family(hbase: FakeHBase, loader: BulkLoader):
@@ -168,7 +193,7 @@ def test_files_that_hbase_has_not_loaded_are_cut_anew(hbase: FakeHBase, loader: 
 def test_files_that_hbase_has_twice_not_loaded_are_left(hbase: FakeHBase, loader: BulkLoader):
     hbase.answers = [loaded, refused, refused]
     result = load(loader)
-    assert result == LoadResult(rows=2, files=2, left=[2, 3], refused=True)
+    assert result == LoadResult(rows=2, files=2, left=[2, 3], refused=[b"m"])
     assert hbase.methods.count("BulkLoadHFile") == 3
 
 
@@ -184,7 +209,7 @@ def test_files_that_hbase_has_twice_not_loaded_are_left(hbase: FakeHBase, loader
 def test_unknown_outcome_is_followed_by_new_files(hbase: FakeHBase, loader: BulkLoader, failure: Answer):
     hbase.answers = [loaded, failure]
     result = load(loader)
-    assert (result.rows, result.left, result.refused) == (4, [], False)
+    assert (result.rows, result.left, result.refused) == (4, [], [])
     assert hbase.files[-1] == (b"t,m,1.", {b"f": [b"n", b"x"], b"g": [b"n", b"x"]})
     assert len(set(hbase.paths)) == len(hbase.paths) >= 6
     assert not any(path.exists() for path in hbase.paths)
@@ -196,14 +221,14 @@ def test_region_with_many_files_gets_no_more_until_they_are_compacted(
 ):
     """Two families with 31 files are below the limit; those with 32 get calls, if a wait does not help."""
     hbase.stored = [{b"t,,1.": 32, b"t,m,1.": 31}] * (50 if is_last else 2)
-    clock = Clock(0.0)
+    clock = Clock(time.monotonic())  # the deadline of the calls is one of the real clock
     waits: list[BusyWait] = []
 
     def sleep(seconds: float) -> None:
         clock.now += seconds
 
     attempts = Attempts(60.0, clock=clock, sleep=sleep, on_busy=waits.append)
-    result = loader.load("t", PUTS, lambda *_: True, attempts, replicated=True)
+    result = loader.load("t", PUTS, lambda *_: True, attempts, confirmed=CONFIRMED)
     assert result == (LoadResult(rows=2, files=2, left=[0, 1]) if is_last else LoadResult(rows=4, files=4))
     assert {wait.reason for wait in waits} == {"store_files"}
     assert len(waits) > 2 if is_last else len(waits) == 2
@@ -217,7 +242,7 @@ def test_user_who_may_not_ask_for_the_number_of_files_loads_them(hbase: FakeHBas
 def test_refusals_after_the_second_one_are_left_too(hbase: FakeHBase, loader: BulkLoader):
     hbase.answers = [refused, lambda _request, _region: None, refused, refused, refused, refused]
     result = load(loader)
-    assert (result.rows, sorted(result.left), result.refused) == (0, [0, 1, 2, 3], True)
+    assert (result.rows, sorted(result.left), sorted(result.refused)) == (0, [0, 1, 2, 3], [b"", b"m"])
 
 
 def test_load_that_cannot_be_prepared_is_repeated(hbase: FakeHBase, loader: BulkLoader):
@@ -225,12 +250,50 @@ def test_load_that_cannot_be_prepared_is_repeated(hbase: FakeHBase, loader: Bulk
     assert load(loader) == LoadResult(rows=4, files=4)
 
 
-def test_load_that_a_server_denies_is_an_error(hbase: FakeHBase, loader: BulkLoader):
-    hbase.answers = [
-        lambda request, _: request.failure("org.apache.hadoop.hbase.security.AccessDeniedException", "no right")
-    ]
-    with pytest.raises(StoreRefusedError, match="no right"):
-        load(loader)
+@pytest.mark.parametrize(
+    "name",
+    [
+        "org.apache.hadoop.hbase.security.AccessDeniedException",
+        "org.apache.hadoop.hbase.exceptions.FailedSanityCheckException",
+        "org.apache.hadoop.hbase.coprocessor.CoprocessorException",
+        "org.apache.hadoop.hbase.DoNotRetryIOException",
+        "org.apache.hadoop.hbase.quotas.SpaceLimitingException",
+    ],
+)
+@pytest.mark.parametrize("is_prepare", [False, True])
+def test_load_that_a_server_denies_is_left_at_once(
+    hbase: FakeHBase, loader: BulkLoader, name: str, *, is_prepare: bool
+):
+    """No row is at fault: a call, which a server may allow, says which one is, if one is."""
+    (hbase.prepared if is_prepare else hbase.answers).append(fails(name))
+    result = load(loader)
+    left, refused = ([0, 1, 2, 3], [b"", b"m"]) if is_prepare else ([0, 1], [b""])
+    assert result == LoadResult(4 - len(left), 4 - len(left), left, refused=refused)
+    assert hbase.methods.count("BulkLoadHFile") == (0 if is_prepare else 2)
+
+
+@pytest.mark.parametrize("is_prepare", [False, True])
+def test_load_that_fails_again_and_again_is_left(hbase: FakeHBase, loader: BulkLoader, *, is_prepare: bool):
+    error = fails("java.io.IOException", "Mkdirs failed to create /staging")
+    if is_prepare:
+        hbase.prepared = [error] * 10
+    else:
+        hbase.answers = [error] * 10
+    result = load(loader)
+    assert (sorted(result.left), sorted(result.refused)) == ([0, 1, 2, 3], [b"", b"m"])
+    assert hbase.methods.count("PrepareBulkLoad") == MAX_FAILURES
+    assert hbase.methods.count("BulkLoadHFile") == (0 if is_prepare else 2 * MAX_FAILURES)
+
+
+def test_folder_of_a_load_is_kept_while_a_server_may_use_it(hbase: FakeHBase, loader: BulkLoader):
+    hbase.answers = [loaded, lambda _request, _region: None]
+    load(loader)
+    assert (hbase.methods.count("PrepareBulkLoad"), hbase.methods.count("CleanupBulkLoad")) == (2, 1)
+
+
+def test_failure_to_remove_the_folder_of_a_load_is_no_failure_of_the_load(hbase: FakeHBase, loader: BulkLoader):
+    hbase.cleanups = [fails("java.io.IOException")]
+    assert load(loader) == LoadResult(rows=4, files=4)
 
 
 def test_load_ends_when_its_time_has_passed(hbase: FakeHBase, loader: BulkLoader):
@@ -238,28 +301,66 @@ def test_load_ends_when_its_time_has_passed(hbase: FakeHBase, loader: BulkLoader
     clock = iter(range(0, 10_000, 4))
     attempts = Attempts(5.0, sleep=lambda _seconds: None, clock=lambda: float(next(clock)))
     with pytest.raises(StoreUnavailableError):
-        loader.load("t", PUTS, lambda *_: True, attempts, replicated=True)
+        loader.load("t", PUTS, lambda *_: True, attempts, confirmed=CONFIRMED)
 
 
 @pytest.mark.parametrize(
     "bad",
-    [Put(b"b", {b"nosuch:q": b"v"}, 1), Put(b"b", {b"f:q": b"v" * 1000}, 1), Put(b"b", {b"f:q": b"v"}, -1)],
-    ids=["no family", "too large", "no time"],
+    [
+        Put(b"b", {b"nosuch:q": b"v"}, 1),
+        Put(b"b", {b"f:q": b"v" * 1000}, 1),
+        Put(b"b", {b"f:q": b"v"}, -1),
+        Delete(b"b", 1),
+    ],
+    ids=["no family", "too large", "no time", "row deleted"],
 )
-def test_mutation_that_can_never_be_written_leaves_its_region_to_calls(
-    hbase: FakeHBase, loader: BulkLoader, bad: Mutation
-):
+def test_mutation_that_no_file_can_have_leaves_its_region_to_calls(hbase: FakeHBase, loader: BulkLoader, bad: Mutation):
     assert load(loader, [*PUTS, bad]) == LoadResult(rows=2, files=2, left=[0, 1, 4])
     assert [region for region, _ in hbase.files] == [b"t,m,1."]
 
 
 def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: BulkLoader):
-    def formats(_table: str) -> FileFormats:
+    """They are asked for once in a flush cycle: a master that is away takes seconds to say nothing."""
+    reads = []
+
+    def formats(table: str) -> FileFormats:
+        reads.append(table)
         raise NotFoundError("no table")
 
     loader._read_formats = formats
+    for _ in range(2):
+        assert load(loader) == LoadResult(left=[0, 1, 2, 3])
+    assert reads == ["t"]
+    assert set(hbase.methods) == {"Scan", "GetRegionLoad"}
+
+
+def test_families_are_read_once_in_each_flush_cycle(hbase: FakeHBase, loader: BulkLoader):
+    """An attribute may be set at any time, as READONLY or ENCRYPTION, which leave no family that may have files."""
+    for _ in range(2):
+        assert load(loader).rows == 4
+    assert hbase.reads == 1
+    hbase.formats = FileFormats({}, (b"g",))
+    assert load(loader).rows == 4
+    loader.begin()
     assert load(loader) == LoadResult(left=[0, 1, 2, 3])
-    assert hbase.methods == ["Scan", "GetRegionLoad"]
+    hbase.formats = FORMATS
+    loader.begin()
+    assert load(loader).rows == 4
+    assert hbase.reads == 3
+
+
+def test_table_with_coprocessors_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
+    hbase.formats = FORMATS._replace(coprocessors=("org.apache.phoenix.hbase.index.Indexer",))
+    with pytest.raises(
+        CoprocessorLoadError, match=r'"t" has coprocessors, org\.apache\.phoenix\.hbase\.index\.Indexer'
+    ):
+        load(loader)
+    assert "PrepareBulkLoad" not in hbase.methods
+    both = Confirmed(replicated=True, coprocessors=True)
+    assert loader.load("t", PUTS, lambda *_: True, Attempts(5.0), confirmed=both).rows == 4
+    loader.check("t", both)
+    with pytest.raises(CoprocessorLoadError):
+        loader.check("t", CONFIRMED)
 
 
 def test_replicated_family_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
@@ -280,18 +381,43 @@ def test_folder_that_cannot_be_used_leaves_all(hbase: FakeHBase, loader: BulkLoa
     (tmp_path / "loading-1").unlink()
 
 
-def test_progress_is_reported_after_the_files_and_each_answer(loader: BulkLoader):
+def test_progress_is_reported_after_each_step_that_may_take_seconds(loader: BulkLoader):
+    """The wait for compactions; the files of two regions; four staged files; two answers."""
     steps: list[None] = []
-    loader.load("t", PUTS, lambda *_: True, Attempts(5.0), replicated=True, on_progress=lambda: steps.append(None))
-    assert len(steps) == 3
+    loader.load("t", PUTS, lambda *_: True, Attempts(5.0), confirmed=CONFIRMED, on_progress=lambda: steps.append(None))
+    assert len(steps) == 1 + 2 + 4 + 1 + 2
 
 
-def test_check_writes_a_file_and_looks_at_the_families(loader: BulkLoader, tmp_path: Path):
-    loader.check("t", replicated=True)
+@pytest.mark.parametrize("last", range(10))
+def test_load_that_is_abandoned_leaves_no_staged_file(hbase: FakeHBase, loader: BulkLoader, tmp_path: Path, last: int):
+    steps = iter(range(100))
+
+    def end() -> None:
+        if next(steps) == last:
+            raise StoreUnavailableError("abandoned")
+
+    with pytest.raises(StoreUnavailableError, match="abandoned"):
+        loader.load("t", PUTS, lambda *_: True, Attempts(5.0), confirmed=CONFIRMED, on_progress=end)
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
+    assert ("BulkLoadHFile" in hbase.methods) == (last >= 8)
+
+
+def test_check_writes_a_file_looks_at_the_families_and_begins_a_load(
+    hbase: FakeHBase, loader: BulkLoader, tmp_path: Path
+):
+    loader.check("t", CONFIRMED)
+    assert hbase.methods == ["Scan", "PrepareBulkLoad", "CleanupBulkLoad"]
     with pytest.raises(ReplicatedLoadError):
-        loader.check("t", replicated=False)
+        loader.check("t", NOTHING_CONFIRMED)
+    denied = fails("org.apache.hadoop.hbase.security.AccessDeniedException", "no right")
+    hbase.prepared = [denied]
+    with pytest.raises(StoreRefusedError, match="no right"):
+        loader.check("t", CONFIRMED)
+    hbase.cleanups = [denied]
+    with pytest.raises(StoreRefusedError, match="no right"):
+        loader.check("t", CONFIRMED)
     loader.close()
     (tmp_path / "loading-1").write_bytes(b"")
     with pytest.raises(IngestError, match="loading-1"):
-        loader.check("t", replicated=True)
+        loader.check("t", CONFIRMED)
     (tmp_path / "loading-1").unlink()

@@ -88,9 +88,27 @@ def test_file_of_a_family_has_its_block_size_bloom_filter_and_compression() -> N
 
 def test_family_that_is_encrypted_has_no_file_and_one_that_is_replicated_is_known() -> None:
     table = Message(
-        _family(b"a", ENCRYPTION=b"AES") + _family(b"b", REPLICATION_SCOPE=b"1") + _family(b"c", REPLICATION_SCOPE=b"0")
+        _family(b"a", ENCRYPTION=b"AES")
+        + _family(b"b", REPLICATION_SCOPE=b"1")
+        + _family(b"c", REPLICATION_SCOPE=b"0", NEW_VERSION_BEHAVIOR=b"false")
+        + _family(b"d", NEW_VERSION_BEHAVIOR=b"true")
     )
     assert file_formats(table) == FileFormats({b"b": FileFormat(), b"c": FileFormat()}, (b"b",))
+
+
+def _of_table(**attributes: bytes) -> bytes:
+    return b"".join(data(2, data(1, key.encode()) + data(2, value)) for key, value in attributes.items())
+
+
+def test_table_that_is_read_only_has_no_files() -> None:
+    assert file_formats(Message(_of_table(READONLY=b"true") + _family(b"a"))) == FileFormats({})
+    assert file_formats(Message(_of_table(READONLY=b"false") + _family(b"a"))) == FileFormats({b"a": FileFormat()})
+
+
+def test_coprocessors_of_a_table_are_known() -> None:
+    attributes = {"coprocessor$2": b"hdfs://nn/a.jar|org.x.Index |1001|a=b", "coprocessor$1": b"org.x.Plain", "x": b"y"}
+    table = Message(_of_table(**attributes) + _family(b"a"))
+    assert file_formats(table) == FileFormats({b"a": FileFormat()}, (), ("org.x.Plain", "org.x.Index"))
 
 
 def test_attributes_are_added_and_the_others_stay():
