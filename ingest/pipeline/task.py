@@ -26,7 +26,6 @@ from ingest.api import (
     UnreadError,
 )
 from ingest.api.schemas import RunAgainError
-from ingest.api.taps import Tap
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.expressions import Condition
@@ -170,9 +169,7 @@ class Task:
         receipt = self._receipt = Receipt()
         self._dead_letters.start(spec.max_dead_letter_bytes)
         self._spec = spec
-        self._untap()
-        if spec.taps and self._tap_view is not None and not spec.sinks_by_record:
-            receipt.tapped = self._tapped(spec.taps, self._tap_view)
+        receipt.tapped = self._tapped(spec)
         self._figures.start()
         self._buffered.clear()
         self._lacks_something = False
@@ -187,7 +184,8 @@ class Task:
             for name, destination in self._destinations.items():
                 destination.begin(spec, spec.prepared.get(name, b""), receipt.counts)
             with self._time_limit.within(spec.call_timeout_s):
-                self._run_splits(failpoint.at_first("after_poll", records))
+                for rank, split in self._splits(failpoint.at_first("after_poll", records)):
+                    self._run_split(rank, split)
             self._figures.add_drops(receipt.counts)
             for name, destination in self._destinations.items():
                 receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
@@ -213,15 +211,18 @@ class Task:
                 receipt.counts.components = self._figures.of(receipt.counts.records)
         return receipt
 
-    def _tapped(self, taps: Sequence[Tap], view: TapView) -> list[tuple[str, bytes]]:
-        """Put taps into the parts of the task until they have enough; returns the list of what they report."""
+    def _tapped(self, spec: TaskSpec) -> list[tuple[str, bytes]]:
+        """Put the taps of an attempt into the parts of the task until they have enough; returns what they report."""
+        self._untap()
+        if not spec.taps or self._tap_view is None or spec.sinks_by_record:
+            return []
         tapping = Tapping(
-            taps,
-            view,
+            spec.taps,
+            self._tap_view,
             decode=self._untapped_decode,
             chain=self._chain,
             bindings=self._bindings,
-            batch_time_ms=self._spec.batch.time_ms,
+            batch_time_ms=spec.batch.time_ms,
             on_full=self._untap,
         )
         self._is_tapped = True
@@ -247,14 +248,10 @@ class Task:
             return ((None, (record,)) for record in records)
         return by_split(records) if self._by_split else ((None, records),)
 
-    def _run_splits(self, records: Iterable[Record]) -> None:
-        for rank, split in self._splits(records):
-            if self._lacks_something:
-                self._look_ahead(split)
-            else:
-                self._run_split(rank, split)
-
     def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
+        if self._lacks_something:
+            self._look_ahead(records)
+            return
         counts, until_sample = self._receipt.counts, self._until_sample
         self._chain.split_start()
         if rank is not None:

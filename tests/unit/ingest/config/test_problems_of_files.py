@@ -222,7 +222,10 @@ CASES = {
         "versions: 3}}}",
         "versions: 3}}}\n  other: {families: {web: {ttl: 5s, colr: x}}}",
         [
-            '7:37: unknown-field: "colr" is not an option of web; it has "bloom", "compression", "ttl", "versions"',
+            (
+                '7:37: unknown-field: "colr" is not an option of web; it has "attributes", "bloom", "compression", '
+                '"ttl", "versions"'
+            ),
         ],
     ),
     "missing-field, in a list": (

@@ -53,11 +53,12 @@ def test_a_task_calls_its_store_through_few_layers_and_none_of_them_twice(buffer
     sink = sink_of(
         [DirectSender(store)], capabilities=tasks_write, buffer_bytes=buffer_bytes, folded_bytes=buffer_bytes
     )
+    decoder = Decoder(Decoding(), "replace")
     mapper = Attr2HBase(Attr2HBaseSettings.model_validate({"table": "t", "write_body": "f:line"}))
     task = Task(
         pipeline="p",
         fingerprint="",
-        decode=Decoder(Decoding(), "replace").decode,
+        decode=lambda record: _with_row_key(decoder.decode(record)),
         chain=Chain([]),
         bindings=[SinkBinding("s", Writer(mapper, sink).write, OnError.DEAD_LETTER)],
         destinations={"logs": sink},
@@ -65,11 +66,12 @@ def test_a_task_calls_its_store_through_few_layers_and_none_of_them_twice(buffer
         dead_letters=DeadLetterBuffer(Masks()),
         time_limit=TimeLimit([]),
     )
-    task._run_chain = lambda event: [_with_row_key(event)]
-    assert task.run([record("a", "1"), record("b", "2", 1)], spec_of(5)).status is TaskStatus.DURABLE
-    assert store.stacks
-    for stack in store.stacks:
-        assert len(stack) <= MAX_FRAMES, stack
+    records = [record(str(number), "1", number) for number in range(5)]
+    assert task.run(records, spec_of(5)).status is TaskStatus.DURABLE
+    is_timed = [("ingest.pipeline.task", "Task._run_timed") in stack for stack in store.stacks]
+    assert len(is_timed) > sum(is_timed) <= 1
+    for stack, has_more in zip(store.stacks, is_timed, strict=True):
+        assert len(stack) <= MAX_FRAMES or has_more, stack
         layers = [module for module, _ in groupby(module for module, _ in stack)]
         assert len(layers) == len(set(layers)), f"{layers} goes back"
 
