@@ -131,6 +131,10 @@ class Output:
         self._hide = hide
         self._hide_data = hide if in_data else str
 
+    def masked(self, text: str) -> str:
+        """A text of data as it is printed; one that is cut is masked before, so that no part of a secret remains."""
+        return self._hide_data(text)
+
     def line(self, text: str = "", style: str = "") -> None:
         """One line of data; text mode only."""
         self.parts((text, style))

@@ -67,8 +67,8 @@ def _show_transition(out: Output, transition: Mapping[str, Any], more: str) -> N
     examples = transition["examples"]
     for each in examples:
         place = f" at {each['topic']}/{each['partition']}/{each['offset']}" if each["topic"] else ""
-        message = each["new_message"] or each["old_message"] or ""
-        out.parts((f"  event {each['input']}{place}", "cyan"), (f": {_cut(message)}" if message else "", ""))
+        message = _cut(out.masked(each["new_message"] or each["old_message"] or ""))
+        out.parts((f"  event {each['input']}{place}", "cyan"), (f": {message}" if message else "", ""))
     _show_left(out, transition["events"] - len(examples), "event", more)
 
 
@@ -106,18 +106,18 @@ def _show_cell(out: Output, cell: Mapping[str, Any], *, is_marked: bool) -> None
     head = (f"      {sign} " if is_marked else "      ", color)
     old, new = cell["old"], cell["new"]
     if old is not None and new is not None:
-        before, after = _changed(old, new)
+        before, after = _changed(out, old, new)
         out.parts(head, (f"{_name(cell)} = ", "dim"), (before, "red"), (" -> ", "dim"), (after, "green"))
         return
     (write,) = [each for each in (old, new) if each is not None]
-    value = "" if "delete" in cell else _cut(_written(write))
+    value = "" if "delete" in cell else _cut(_written(out, write))
     out.parts(head, (_name(cell) + (" = " if value else ""), "dim"), (value, ""))
 
 
-def _changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, str]:
+def _changed(out: Output, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, str]:
     """What differs between two writes: their values, else the times, else how many there are."""
     if old["value"] != new["value"]:
-        return _around(_written(old), _written(new))
+        return _around(_written(out, old), _written(out, new))
     if old["timestamp_ms"] != new["timestamp_ms"]:
         return moment(old["timestamp_ms"]), moment(new["timestamp_ms"])
     if old["writes"] != new["writes"]:
@@ -145,9 +145,9 @@ def _bytes(notation: Any) -> str:
     return readable(from_notation(notation))
 
 
-def _written(write: Mapping[str, Any]) -> str:
+def _written(out: Output, write: Mapping[str, Any]) -> str:
     """The value of a write, or the part of it that `ingest.dry_run.shortened` has left."""
-    text = _value(write["value"])
+    text = out.masked(_value(write["value"]))
     part = write.get("part")
     if part is None:
         return text

@@ -199,3 +199,13 @@ def test_secrets_of_both_files_are_masked(ingest, write, monkeypatch):
     for output in ("text", "json"):
         shown = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl", "--output", output)
         assert (shown.code, "***" in shown.out, "s3cret" in shown.out) == (1, True, False)
+
+
+@pytest.mark.parametrize("before", range(44, 58))
+def test_secret_at_the_place_where_a_value_is_cut_is_masked(ingest, write, monkeypatch, before):
+    monkeypatch.setenv("NEW", "s3cret-two")
+    more = [[], ["hmac: {secret: '${NEW}', attribute: h}"]]
+    more[1].append(f"value: {{attribute: '2hb_f:x', value: {'x' * before}s3cret-two}}")
+    write(r"^(\w) (\d+)$", r"^(\w) (\d+)$", *more, bodies=["a 1"])
+    shown = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (shown.code, "s3c" in shown.out) == (1, False)
