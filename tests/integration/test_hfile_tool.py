@@ -28,9 +28,11 @@ def test_hbase_reads_the_file_of_each_codec(tmp_path: Path):
     }
     files = {}
     for name, form in contents.items():
-        rows = FileCells(10 << 20).by_family(puts, [b"f"])[b"f"]
+        rows = FileCells(10 << 20).by_family(puts)[b"f"]
         files[name] = hfile(rows, form, 1)
-    files["deletes"] = hfile(FileCells(10 << 20).by_family([*deletes, Delete(b"e", 9)], [b"f"])[b"f"], FileFormat(), 1)
+    files["deletes"] = hfile(
+        FileCells(10 << 20).by_family([*deletes, Delete(b"e", 9, family=b"f")])[b"f"], FileFormat(), 1
+    )
     for name, content in files.items():
         (tmp_path / name).write_bytes(content)
     read = _read(tmp_path, [str(tmp_path / name) for name in files])
