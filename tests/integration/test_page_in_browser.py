@@ -167,6 +167,7 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Serv
     assert len(opened.find_elements(By.CSS_SELECTOR, "#plots svg path")) == 3
     opened.find_element(By.LINK_TEXT, "access").click()
     page.wait_for("at most 100", "#plots")
+    page.wait_for("810 (9 %) events failed in the last minute", "#pipelines")
     page.wait_for("compaction counters waiting", "#jobs")
     page.wait_for("Memory: driver ", "#memory")
     page.wait_for("heap of Spark's JVM 300 MiB of 1,024 MiB, 1.5 s of garbage collection", "#memory")

@@ -117,6 +117,13 @@ function row(name) {
   return made;
 }
 
+// Of the events of the last minute; a pipeline that runs may fail many of them.
+function failing(pipeline) {
+  const failed = pipeline.components.reduce((total, each) => total + each.recent.failed, 0);
+  const received = pipeline.components[0]?.recent.received;
+  return failed ? `${share(failed, received)} events failed in the last minute` : "";
+}
+
 function showList() {
   const body = document.querySelector("#pipelines tbody");
   for (const [name, each] of rows) {
@@ -131,7 +138,7 @@ function showList() {
     }
     put(each.state, pipeline.state);
     each.state.className = `state ${pipeline.state}`;
-    put(each.reason, pipeline.reason.split("\n")[0]);
+    put(each.reason, pipeline.reason.split("\n")[0] || failing(pipeline));
     put(each.rate, number(pipeline.rates.read_per_s));
     put(each.lag, number(pipeline.lag?.records));
     put(each.batch, seconds(pipeline.batch?.seconds));
