@@ -22,7 +22,8 @@ TARGETS = set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf-
 def test_actions_are_pinned_to_commits_with_their_version():
     used = [each for text in TEXTS.values() for each in re.findall(r"uses: ([^.].+)", text)]
     assert len(used) == sum("uses" in step for step in STEPS)
-    assert [each for each in used if not re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}  # v\d+\.\d+\.\d+", each)] == []
+    pinned = r"(actions/[a-z-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40}  # v\d+\.\d+\.\d+"
+    assert [each for each in used if not re.fullmatch(pinned, each)] == []
     commits = {tuple(each.split("  # ")) for each in used}
     assert len(commits) == len({each.partition("@")[0] for each in used})
 
@@ -32,16 +33,29 @@ def test_rights_are_those_of_each_job():
     assert {right for job in SLOW_JOBS.values() for right in job["permissions"].items()} == {("contents", "read")}
     rights = {(name, *right) for name, job in JOBS.items() for right in job["permissions"].items()}
     written = {(name, right) for name, right, level in rights if level == "write"}
-    assert written == {("build", "id-token"), ("build", "attestations"), ("publish", "contents"), ("site", "contents")}
+    assert written == {
+        ("build", "id-token"),
+        ("build", "attestations"),
+        ("publish", "contents"),
+        ("pypi", "id-token"),
+        ("site", "contents"),
+    }
     assert all(job["timeout-minutes"] <= 90 for job in JOBS.values() if "steps" in job)
     assert all(job["timeout-minutes"] < 360 for job in SLOW_JOBS.values())
 
 
 def test_nothing_is_published_without_tests_and_two_builds():
-    assert JOBS["publish"]["needs"] == "build"
+    assert {name for name, job in JOBS.items() if job.get("environment") == "release"} == {"publish", "pypi", "image"}
+    assert [JOBS[name]["needs"] for name in ("publish", "pypi", "image")] == ["build"] * 3
     assert JOBS["build"]["needs"] == ["test", "test-python", "slow"]
     assert JOBS["slow"]["uses"] == "./.github/workflows/slow.yml"
     assert "cmp first dist/SHA256SUMS" in TEXTS["release"]
+
+
+def test_tokens_of_the_registry_are_no_arguments():
+    (step,) = (step for step in JOBS["image"]["steps"] if "docker login" in step.get("run", ""))
+    assert "secrets." not in step["run"]
+    assert step["run"].count("--password-stdin") == step["run"].count(" login ") == 2
 
 
 def test_slow_tests_run_every_week_and_make_the_table_of_faults():
