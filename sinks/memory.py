@@ -39,12 +39,23 @@ from sinks.rowkeys.fuzzy import RemainingRange
 class MemorySettings(StoreSettings):
     """Options of the memory store: none; its content is lost with the process."""
 
+    @property
+    def cell_ttl_refusal(self) -> None:
+        """None: it follows HBase's rules."""
+        return
+
 
 @dataclass(slots=True)
 class _Column:
-    """Versions of one column, time -> value, the time of its newest delete, and the times of exact ones."""
+    """
+    Versions of one column, time -> value, the time of its newest delete, and the times of exact ones.
+
+    Attributes:
+        expire_ms: time -> when the version expires, of those with a time to live of their own.
+    """
 
     versions: dict[int, bytes] = field(default_factory=dict)
+    expire_ms: dict[int, int] = field(default_factory=dict)
     deleted_ms: int = -1
     exact_ms: set[int] = field(default_factory=set)
 
@@ -249,7 +260,8 @@ class MemoryStore(Store[MemorySettings]):
                 if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
                     continue
                 hidden = max(hidden_by_family, column.deleted_ms)
-                present = (at for at in column.versions if at > hidden and at not in column.exact_ms)
+                expired = {at for at, end_ms in column.expire_ms.items() if end_ms < now}
+                present = (at for at in column.versions if at > hidden and at not in column.exact_ms | expired)
                 newest = sorted((at for at in present if oldest <= at < scan.times.to_ms), reverse=True)
                 cells += [
                     Cell(family, qualifier, at, column.versions[at])
@@ -274,6 +286,9 @@ def _put(data: _RowData, put: Put) -> None:
         family, _, qualifier = column.partition(b":")
         found = data.columns.setdefault(family, {}).setdefault(qualifier, _Column())
         found.versions[put.timestamp_ms] = value
+        found.expire_ms.pop(put.timestamp_ms, None)
+        if put.ttl_ms is not None:
+            found.expire_ms[put.timestamp_ms] = put.timestamp_ms + put.ttl_ms
 
 
 def _delete(data: _RowData, delete: Delete, families: dict[bytes, FamilySpec]) -> None:

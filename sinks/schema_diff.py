@@ -219,10 +219,7 @@ def reconcile(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool, 
                 store.change_family(declared.name, wanted)
             except SchemaError as error:
                 refused.append(error)
-    try:
-        _set_attributes(store, declared, allow_data_loss=allow_data_loss)
-    except SchemaError as error:
-        refused.append(error)
+    refused += _set_attributes(store, declared, allow_data_loss=allow_data_loss)
     left = [one for one in differences_in(store, declared) if one.is_drift]
     remaining = {(one.aspect, one.family) for one in left}
     done = [one for one in before if (one.aspect, one.family) not in remaining]
@@ -247,14 +244,19 @@ def _of_attributes(store: Store[Any], declared: TableSpec) -> Iterator[Differenc
             yield Difference(declared.name, Aspect.ATTRIBUTES, family.name, wanted, Attributes(before))
 
 
-def _set_attributes(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> None:
-    """Set those attributes that differ; those that delete cells only with the consent."""
+def _set_attributes(store: Store[Any], declared: TableSpec, *, allow_data_loss: bool) -> list[SchemaError]:
+    """Set those attributes that differ; those that delete cells only with the consent. Returns what is refused."""
+    refused = []
     for one in list(_of_attributes(store, declared)):
         assert isinstance(one.declared, Attributes) and isinstance(one.found, Attributes)  # noqa: S101, PT018 - by origin
         pairs = zip(one.declared.values, one.found.values, strict=True)
         wanted = dict(new for new, old in pairs if allow_data_loss or not _deletes_cells(new, old))
         if wanted and one.family is not None:
-            store.set_family_attributes(declared.name, one.family, wanted)
+            try:
+                store.set_family_attributes(declared.name, one.family, wanted)
+            except SchemaError as error:
+                refused.append(error)
+    return refused
 
 
 def _deletes_cells(declared: tuple[str, str], found: tuple[str, str]) -> bool:

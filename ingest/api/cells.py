@@ -10,7 +10,7 @@ import re
 from collections.abc import Container
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from ingest.api.notation import Notated, shown
 
@@ -84,6 +84,8 @@ class Put:
         columns: column (`family:qualifier`) -> value; never empty, and not changed after `size_bytes` was computed.
         durability: of this row.
         size_bytes: cache of `sinks.writing.buffer.size_of`; 0 until it is computed.
+        ttl_ms: time to live of the cells, counted from the timestamp, as the attribute `_ttl` of a mutation in HBase;
+            None for that of their families, which it cannot exceed. Only for stores without a `cell_ttl_refusal`.
     """
 
     row: bytes
@@ -91,6 +93,7 @@ class Put:
     timestamp_ms: int
     durability: Durability = Durability.SYNC
     size_bytes: int = field(default=0, compare=False, repr=False)
+    ttl_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -105,6 +108,7 @@ class Delete:
         family: None for the whole row.
         qualifier: None for the whole family.
         exact: hide the version with exactly this timestamp; only for stores that have `deletes_versions`.
+        ttl_ms: none, as a put may have.
 
     Raises:
         ValueError: it is exact and names no column.
@@ -116,6 +120,7 @@ class Delete:
     qualifier: bytes | None = None
     durability: Durability = Durability.SYNC
     exact: bool = False
+    ttl_ms: ClassVar[None] = None
 
     def __post_init__(self) -> None:
         if self.exact and (self.family is None or self.qualifier is None):
@@ -226,7 +231,18 @@ def rejection_reason(mutation: Mutation, families: Container[bytes]) -> str | No
             return f"the column {shown(family)} has no colon"
         if family not in families:
             return f"there is no family {shown(family)}"
-    return None
+    return ttl_rejection(mutation.ttl_ms, mutation.timestamp_ms)
+
+
+def ttl_rejection(ttl_ms: int | None, timestamp_ms: int) -> str | None:
+    """
+    Why cells with this timestamp cannot have this time to live; None if they can.
+
+    HBase adds the two in 64 bits: cells would expire at once if the sum were larger.
+    """
+    if ttl_ms is None or 0 < ttl_ms <= MAX_TIME_MS - timestamp_ms:
+        return None
+    return f"the time to live {ttl_ms} ms of cells at {timestamp_ms} is not between 1 and {MAX_TIME_MS - timestamp_ms}"
 
 
 def family_rejection(family: bytes) -> str | None:

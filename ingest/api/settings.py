@@ -16,16 +16,26 @@ _SIZE_BYTES = {"B": 1, "KB": 1000, "MB": 1000**2, "GB": 1000**3, "KiB": 1024, "M
 _TOO_LARGE = 2**63  # the length of no file or buffer
 
 
-def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", value) if isinstance(value, str) else None
+def seconds_of(text: str) -> float | None:
+    """The seconds of a duration as options have it, such as `5s`; None if the text is none."""
+    return _amount(text, _DURATION_S)
+
+
+def _amount(text: str, units: dict[str, float]) -> float | None:
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?) ?([A-Za-z]+)", text)
     factor = units.get(match[2]) if match else None
-    if match is None or factor is None:
+    return None if match is None or factor is None else float(match[1]) * factor
+
+
+def _with_unit(value: object, units: dict[str, float], what: str, example: str) -> float:
+    amount = _amount(value, units) if isinstance(value, str) else None
+    if amount is None:
         raise PydanticCustomError(
             "bad_unit",
             '"{value}" is not a {what}; write a number and one of {units}, as in "{example}"',
             {"value": str(value), "what": what, "units": ", ".join(units), "example": example},
         )
-    return float(match[1]) * factor
+    return amount
 
 
 def _duration(value: object) -> float:
@@ -301,6 +311,10 @@ class SinkSettings(Settings):
         """Durabilities that the options name, with their option."""
         return ()
 
+    def named_ttls(self) -> Iterable[OptionPath]:
+        """Options that give cells a time to live of their own."""
+        return ()
+
     def named_deletes(self) -> Iterable[OptionPath]:
         """Options that delete rows, families or columns."""
         return ()
@@ -380,6 +394,15 @@ class StoreSettings(Model):
     def without_attributes(self) -> tuple[str, str] | None:
         """Why attributes of families have no effect in it, and what to do; None if they have."""
         return "has none", "they are HBase's"
+
+    def attribute_refusal(self, name: str) -> tuple[str, str] | None:  # noqa: ARG002 - for stores that have some
+        """Why an attribute of families, by HBase's name, cannot be set in it, and what to do; None if it can."""
+        return None
+
+    @property
+    def cell_ttl_refusal(self) -> tuple[str, str] | None:
+        """Why no put can have a time to live of its own, and what to do; None if it can."""
+        return "keeps no time to live of single cells", "write `ttl` of their family under `tables`"
 
     def durability_refusal(self, durability: Durability) -> tuple[str, str] | None:
         """Why no row can be written with a durability, and what to do; None if it can."""

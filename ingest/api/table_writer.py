@@ -142,6 +142,13 @@ class TableWriter(ABC):
         return self._next.take_refused(table)
 
 
+class TtlRefusedError(MappingError):
+    """The sink gives a time to live to cells of a table with `updates` or `feed`, which cannot have one."""
+
+    code = "ttl_refused"
+    remedy = "Leave `ttl` of the sink out, or write to a table without `updates` and `feed`."
+
+
 class FirstWriter(TableWriter):
     """A writer that gets the mutations of events; it knows the rows that earlier attempts found refused."""
 

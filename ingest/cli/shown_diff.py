@@ -115,14 +115,20 @@ def _show_cell(out: Output, cell: Mapping[str, Any], *, is_marked: bool) -> None
 
 
 def _changed(out: Output, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, str]:
-    """What differs between two writes: their values, else the times, else how many there are."""
+    """What differs between two writes: their values, else the times, the times to live, or how many there are."""
     if old["value"] != new["value"]:
         return _around(_written(out, old), _written(out, new))
     if old["timestamp_ms"] != new["timestamp_ms"]:
         return moment(old["timestamp_ms"]), moment(new["timestamp_ms"])
+    if old.get("ttl_ms") != new.get("ttl_ms"):
+        return _ttl(old), _ttl(new)
     if old["writes"] != new["writes"]:
         return counted(old["writes"], "write"), counted(new["writes"], "write")
     return "an earlier value", "another one"
+
+
+def _ttl(write: Mapping[str, Any]) -> str:
+    return f"ttl {write['ttl_ms']:,} ms" if "ttl_ms" in write else "no ttl"
 
 
 def _show_left(out: Output, left: int, noun: str, more: str) -> None:

@@ -13,7 +13,8 @@ def put_lines(put: Mapping[str, Any]) -> Iterator[Parts]:
     """The lines of a put or a delete, as `ingest.formats.event_json.shown_mutation` returns it."""
     stored = f", stored as {text_of(put['row'])}" if "key" in put else ""
     row = f"row {text_of(put.get('key', put['row']))}"
-    yield (f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (row, "bold"), (stored, "dim")
+    ttl = f", ttl {put['ttl_ms']:,} ms" if "ttl_ms" in put else ""
+    yield (f"  {put['sink']}: {put['store']}/{put['table']} ", "cyan"), (row, "bold"), (stored + ttl, "dim")
     if "delete" in put:
         yield ((f"    delete {text_of(put['delete'])}", "yellow"),)
     for family, qualifier, value in put["cells"]:

@@ -77,14 +77,26 @@ def _check_buckets(table: PartialTable, binding: Binding) -> None:
 
 
 def _check_attributes(table: PartialTable, partial_config: PartialConfig, binding: Binding) -> None:
-    """Attributes of families are HBase's: in another store they have no effect, which a user may not expect."""
+    """
+    The store must be able to set the attributes of families.
+
+    They are HBase's: in another store they have no effect, which a user may not expect.
+    """
     store = partial_config.stores.get(table.options.store or partial_config.only_store() or "")
-    named = [family for family, options in table.options.families.items() if options.attributes]
-    if store is None or not named or (reason := store.settings.without_attributes) is None:
+    named = {family: options.attributes for family, options in table.options.families.items() if options.attributes}
+    if store is None or not named:
         return
-    place = locations(table.node).get(("families", named[0], "attributes"), table.location)
-    why, remedy = reason
-    binding.warning(Kind.UNUSED, place, f"attributes of families have no effect: the store {why}", remedy)
+    places = locations(table.node)
+    if (reason := store.settings.without_attributes) is not None:
+        place = places.get(("families", next(iter(named)), "attributes"), table.location)
+        why, remedy = reason
+        binding.warning(Kind.UNUSED, place, f"attributes of families have no effect: the store {why}", remedy)
+    for family, attributes in named.items():
+        for name in attributes:
+            if (refusal := store.settings.attribute_refusal(name)) is not None:
+                place = places.get(("families", family, "attributes", name), table.location)
+                why, remedy = refusal
+                binding.problem(Kind.CONFLICT, place, f"the {store.kind} store {why}", remedy)
 
 
 def _check_store(
@@ -118,6 +130,7 @@ def _check_sink(
         check_table(sink, store, pipeline, partial_config, binding)
         _check_creates(sink, partial_config.stores.get(store or ""), binding)
         _check_durabilities(sink, partial_config.stores.get(store or ""), binding)
+        _check_ttls(sink, partial_config.stores.get(store or ""), binding)
     for finding in settings.findings():
         see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
         binding.report(finding, sink.place(*finding.path), see)
@@ -146,6 +159,15 @@ def _check_durabilities(
         if refusal is not None:
             reason, remedy = refusal
             binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
+
+
+def _check_ttls(sink: Component[SinkSettings], store: Component[StoreSettings] | None, binding: Binding) -> None:
+    """The store must keep a time to live of single cells."""
+    if store is None or (refusal := store.settings.cell_ttl_refusal) is None:
+        return
+    reason, remedy = refusal
+    for path in sink.settings.named_ttls():
+        binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
 
 
 def _check_time(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:

@@ -136,7 +136,8 @@ class TableFamilyOptions(Model):
     )
     bloom: Literal["none", "row", "rowcol"] = option("Type of its Bloom filter.", default="row")
     attributes: FamilyAttributes = option(
-        "Further attributes by HBase's names, in a store with HBase's native RPC. `attr2hbase table apply` sets those "
+        "Further attributes by HBase's names, in a store with HBase's native RPC; through a Thrift server only "
+        "BLOCKCACHE and IN_MEMORY. `attr2hbase table apply` sets those "
         "that are listed, and leaves the others as they are.",
         default={},
         example={"DATA_BLOCK_ENCODING": "FAST_DIFF", "REPLICATION_SCOPE": 1},

@@ -74,6 +74,9 @@ class ExpectedPut(Model):
     wal: bool | None = option("Whether the write-ahead log is used.", default=None)
     durability: Durability | None = option("Its durability.", default=None, strict=False)
     timestamp_ms: int | None = option("Timestamp of its cells.", default=None)
+    ttl_ms: int | None = option(
+        "Time to live of its cells in milliseconds, if the sink gives them one; else null.", default=None
+    )
     delete: str | dict[str, str] | None = option(
         "What it deletes, in the form of a sink's rules.", default=None, example="row"
     )

@@ -82,10 +82,16 @@ class _Cell(NamedTuple):
 
 
 class _Write(NamedTuple):
-    """One write of a cell: its value, with a type if a sink without a store has given it one; None for a delete."""
+    """
+    One write of a cell: its value, with a type if a sink without a store has given it one; None for a delete.
+
+    Attributes:
+        ttl_ms: None for a cell that lives as long as its family says.
+    """
 
     value: object
     timestamp_ms: int | None = None
+    ttl_ms: int | None = None
 
 
 _ORDER = _Cell("order")
@@ -137,7 +143,7 @@ class Results:
             if "key" in put:
                 self.logical[row] = from_notation(put["key"])
             for cell, value in _cells_of(put):
-                self._write(number, row, cell, _Write(value, put["timestamp_ms"]))
+                self._write(number, row, cell, _Write(value, put["timestamp_ms"], put.get("ttl_ms")))
         for write in line.get("writes", ()):
             part = self.outcomes[number].total()
             row = _Row("", write["sink"], f"event {number}{f', part {part}' if part > 1 else ''}".encode())
@@ -353,4 +359,5 @@ def _shown(cell: _Cell, writes: list[_Write], types: ColumnTypes) -> Line | None
     value = last.value
     if isinstance(value, bytes):
         value = types.plain(cell.family + b":" + cell.qualifier, value)
-    return {"value": value, "timestamp_ms": last.timestamp_ms, "writes": len(writes)}
+    ttl: Line = {} if last.ttl_ms is None else {"ttl_ms": last.ttl_ms}
+    return {"value": value, "timestamp_ms": last.timestamp_ms, **ttl, "writes": len(writes)}

@@ -86,6 +86,8 @@ def shown_mutation(sink: str, store: str, table: str, mutation: Put | Delete, ph
         "durability": mutation.durability.value,
         "timestamp_ms": mutation.timestamp_ms,
     }
+    if mutation.ttl_ms is not None:
+        line["ttl_ms"] = mutation.ttl_ms
     if isinstance(mutation, Put):
         split = sorted((*split_column(column), value) for column, value in mutation.columns.items())
         line["cells"] = [[to_notation(part or b"") for part in cell] for cell in split]

@@ -297,6 +297,8 @@ class TableContract:
             pytest.param(put(b"r" * (MAX_ROW_KEY_BYTES + 1), 1, f_q=b"1"), id="long row key"),
             pytest.param(put(b"r", -1, f_q=b"1"), id="negative time"),
             pytest.param(put(b"r", MAX_TIME_MS + 1, f_q=b"1"), id="late time"),
+            pytest.param(Put(b"r", {b"f:q": b"1"}, 1, ttl_ms=0), id="no time to live"),
+            pytest.param(Put(b"r", {b"f:q": b"1"}, 1, ttl_ms=MAX_TIME_MS), id="long time to live"),
             pytest.param(Put(b"r", {}, 1), id="no cells"),
             pytest.param(Put(b"r", {b"f:q": b"1", b"f": b"1"}, 1), id="no colon"),
             pytest.param(Put(b"r", {b"f:q": b"1", b":q": b"1"}, 1), id="no family"),

@@ -4,7 +4,20 @@
 
 import pytest
 
-from ingest.api import ALL_TIMES, Delete, FamilySpec, FuzzyPattern, Put, Scan, TimeRange
+from ingest.api import (
+    ALL_TIMES,
+    MAX_TIME_MS,
+    Cell,
+    Delete,
+    FamilySpec,
+    FuzzyPattern,
+    Put,
+    Row,
+    Scan,
+    TimeRange,
+    WriteRejectedError,
+)
+from ingest.clock import now_ms
 from ingest.testing.cells import put
 from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
 from sinks.rowkeys.mutations import with_physical_keys
@@ -109,6 +122,25 @@ class TimeRangeContract(TableContract):
         ]
         for key in (b"family", b"row"):
             assert store.get(table, key, columns=[b"f"], times=TimeRange(0, 25)) is None
+
+    def test_cells_expire_after_their_own_time_to_live(self, store: AnyStore, table: str) -> None:
+        hour_ms, now = 3_600_000, now_ms()
+        at = now - 2 * hour_ms
+        ttls_ms = {b"gone": hour_ms, b"here": 3 * hour_ms, b"long": MAX_TIME_MS - at, b"none": None}
+        puts = [Put(row, {b"f:q": b"1", b"g:q": b"1"}, at, ttl_ms=ttl_ms) for row, ttl_ms in ttls_ms.items()]
+        if store.settings.cell_ttl_refusal is not None:
+            with pytest.raises(WriteRejectedError) as caught:
+                store.apply(table, puts)
+            assert caught.value.indexes == [0, 1, 2]
+            return
+        store.apply(table, puts)
+        assert [row.key for row in scanned(store, table)] == [b"here", b"long", b"none"]
+        # a later put of the same version has its own
+        store.apply(table, [put(b"gone", at, f_q=b"2"), Put(b"here", {b"f:q": b"2"}, at, ttl_ms=1)])
+        assert scanned(store, table)[:2] == [
+            Row(b"gone", (Cell(b"f", b"q", at, b"2"),)),
+            Row(b"here", (Cell(b"g", b"q", at, b"1"),)),
+        ]
 
     def test_time_range_of_a_distributed_table_with_patterns(self, store: AnyStore, distributed: str) -> None:
         reader = TableReader(store, distributed)

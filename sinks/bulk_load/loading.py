@@ -35,7 +35,8 @@ class BulkLoadingStore(TargetLayer):
     become a file is written in calls of the usual size.
 
     A file that HBase loads while it flushes does not replace a cell with the same time. So a row is loaded only if its
-    cells have the time of the micro-batch, and if no earlier chunk of the flush cycle had the row.
+    cells have the time of the micro-batch, and if no earlier chunk of the flush cycle had the row. A time to live is an
+    attribute of a mutation, so a row that has one is not loaded.
 
     Args:
         store: that loads files; not yet open.
@@ -91,7 +92,7 @@ class BulkLoadingStore(TargetLayer):
             new = [
                 index
                 for index, mutation in enumerate(mutations)
-                if mutation.timestamp_ms in times_ms and hash(mutation.row) not in written
+                if mutation.timestamp_ms in times_ms and mutation.ttl_ms is None and hash(mutation.row) not in written
             ]
         else:
             new = []

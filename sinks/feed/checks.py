@@ -28,6 +28,9 @@ def check_feed(feed: FeedOptions, table: CheckedTable, file: CheckedFile) -> Non
             if durability.may_lose_rows:
                 message = f'table "{name}" has a change feed, and a crash of the store loses rows with `{durability}`'
                 sink.report(Finding(path, message, "leave it out"))
+        for path in sink.settings.named_ttls():
+            message = f'table "{name}" has a change feed, and a change does not say when its cells expire'
+            sink.report(Finding(path, message, "write `ttl` of the family under `tables`, or leave `feed` out"))
         if (first := table.sinks[0].pipeline) != sink.pipeline:
             message = f'pipeline {first} already writes table "{name}" with its feed, and only one pipeline may'
             sink.report(Finding(("table",), message, "use a table for each pipeline"))

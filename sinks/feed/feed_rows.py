@@ -8,6 +8,7 @@ import msgpack
 from ingest.api import MappingError, Mutation, Put
 from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import shown_start
+from ingest.api.table_writer import TtlRefusedError
 from sinks.feed.change_feed import ShardMap
 from sinks.feed.changes import Op, encoded_change, op_of
 from sinks.feed.keys import FEED_COLUMN, MAX_FEED_ROW_BYTES
@@ -87,8 +88,10 @@ def check_change(table: str, mutation: Mutation) -> None:
     Check that a mutation, which has a logical row key, can be in a change.
 
     Raises:
-        MappingError: the row key is too long, or the mutation alone is too large.
+        MappingError: the row key is too long, or the mutation alone is too large, or has a time to live.
     """
+    if mutation.ttl_ms is not None:
+        raise TtlRefusedError(f'table "{table}" has a change feed, whose changes do not say when cells expire')
     if len(mutation.row) > MAX_FEED_ROW_BYTES:
         raise RowKeyTooLongError(
             f"the row key has {len(mutation.row)} bytes; with the shard and the time of a change it is too long"

@@ -8,7 +8,7 @@ their original order, in whatever order they are sent, and after a replay.
 An exact delete keeps its timestamp: a later put of the same version replaces it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from ingest.api import Delete, Durability, MappingError, Mutation, Put, stronger
@@ -29,6 +29,7 @@ class _Pending:
 
     Attributes:
         puts: timestamp -> column -> value.
+        ttls_ms: (timestamp, column) -> time to live, of the cells that have one.
         row_ms: original timestamp of the newest row delete; -1 for none.
         families_ms: family -> original timestamp of its newest delete.
         columns_ms: (family, qualifier) -> original timestamp of its newest delete.
@@ -37,6 +38,7 @@ class _Pending:
     """
 
     puts: dict[int, dict[bytes, bytes]] = field(default_factory=dict)
+    ttls_ms: dict[tuple[int, bytes], int] = field(default_factory=dict)
     row_ms: int = -1
     families_ms: dict[bytes, int] = field(default_factory=dict)
     columns_ms: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
@@ -106,7 +108,7 @@ class Fold:
                         yield table, delete
 
     def puts(self) -> Iterator[tuple[str, Put]]:
-        """Every put that no later delete removed; one for each row and timestamp, several if it is too large."""
+        """Every put that no later delete removed; one for each row, timestamp and ttl, several if it is too large."""
         for table, rows in self._tables.items():
             for row, pending in rows.items():
                 if isinstance(pending, Put):
@@ -132,8 +134,9 @@ class Fold:
 
     def _puts_of(self, row: bytes, pending: _Pending) -> Iterator[Put]:
         for at, columns in pending.puts.items():
-            for part in self._parts(columns):
-                yield Put(row, part, at, pending.durability)
+            for ttl_ms, own in _by_ttl(at, columns, pending.ttls_ms):
+                for part in self._parts(own):
+                    yield Put(row, part, at, pending.durability, ttl_ms=ttl_ms)
 
     def _parts(self, columns: dict[bytes, bytes]) -> Iterator[dict[bytes, bytes]]:
         limit = self._max_put_bytes
@@ -181,12 +184,38 @@ def _of(put: Put | None) -> _Pending:
     if put is not None:
         pending.puts[put.timestamp_ms] = put.columns
         pending.durability = put.durability
+        if put.ttl_ms is not None:
+            _set_ttls(pending, put)
     return pending
+
+
+def _by_ttl(
+    at: int, columns: dict[bytes, bytes], ttls_ms: dict[tuple[int, bytes], int]
+) -> Iterable[tuple[int | None, dict[bytes, bytes]]]:
+    """The columns of a timestamp, divided by their times to live: each put has one."""
+    if not ttls_ms:
+        return ((None, columns),)
+    found: dict[int | None, dict[bytes, bytes]] = {}
+    for column, value in columns.items():
+        found.setdefault(ttls_ms.get((at, column)), {})[column] = value
+    return found.items()
+
+
+def _set_ttls(pending: _Pending, put: Put) -> None:
+    """Let the cells of a put have its time to live, which may be none, in place of that of earlier ones."""
+    at, ttl_ms, ttls_ms = put.timestamp_ms, put.ttl_ms, pending.ttls_ms
+    for column in put.columns:
+        if ttl_ms is None:
+            ttls_ms.pop((at, column), None)
+        else:
+            ttls_ms[at, column] = ttl_ms
 
 
 def _add_put(pending: _Pending, put: Put) -> None:
     pending.durability = stronger(pending.durability, put.durability)
     pending.puts.setdefault(put.timestamp_ms, {}).update(put.columns)
+    if pending.ttls_ms or put.ttl_ms is not None:
+        _set_ttls(pending, put)
     if pending.versions:
         pending.versions.difference_update((column, put.timestamp_ms) for column in put.columns)
 

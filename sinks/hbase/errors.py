@@ -119,7 +119,10 @@ def error_of_kind(kind: Kind, table: str, reason: str = "") -> IngestError:
     hint = failure.hint.replace("{table}", table) if failure.hint else None
     namespace, colon, _ = table.partition(":")
     if kind is Kind.NO_TABLE and colon:
-        hint = f"{hint}; a Thrift server needs its namespace: create_namespace '{namespace}' in the hbase shell"
+        hint = (
+            f"{hint}; a Thrift server needs its namespace: give it `bootstrap_servers`, with which it is created, "
+            f"or type into the hbase shell: create_namespace '{namespace}'"
+        )
     return failure.error(message, hint=hint)
 
 

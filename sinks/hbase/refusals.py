@@ -5,6 +5,7 @@ A server rejects a region's whole batch for some of these, and does not say beca
 """
 
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS
+from ingest.api.cells import ttl_rejection
 from ingest.api.notation import shown
 
 NO_CELLS = "put without a cell"
@@ -34,6 +35,17 @@ def check_time(time_ms: int) -> None:
     """
     if not 0 <= time_ms <= MAX_TIME_MS:
         raise RefusalError(f"{time_ms} is not a valid timestamp of a cell")
+
+
+def check_ttl(ttl_ms: int, time_ms: int) -> None:
+    """
+    Check the time to live of cells with a timestamp.
+
+    Raises:
+        RefusalError: it is not positive, or too long.
+    """
+    if (reason := ttl_rejection(ttl_ms, time_ms)) is not None:
+        raise RefusalError(reason)
 
 
 def check_family(family: bytes) -> None:

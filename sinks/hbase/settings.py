@@ -16,6 +16,8 @@ from sinks.hbase.security import HBaseSecurity
 from sinks.hbase.site import Site
 
 _THRIFT_OPTIONS = ("host", "port", "transport", "protocol", "thrift2")
+THRIFT_ATTRIBUTES = frozenset({"BLOCKCACHE", "IN_MEMORY"})
+"""Attributes of families that a descriptor of the Thrift interface has, besides the options."""
 _MAX_PORT = 65535
 _STAGING = re.compile(r"/[^?#]*[^?#/]|hdfs://[^/?#@]+/[^?#]+", re.IGNORECASE)
 _HOST = re.compile(r"[^\s:;/,\[\]]+")
@@ -336,12 +338,21 @@ class HBaseSettings(StoreSettings):
         return None
 
     @property
-    def without_attributes(self) -> tuple[str, str] | None:
-        """A Thrift server does not say them all."""
-        if self.is_native:
+    def cell_ttl_refusal(self) -> None:
+        """None: a mutation has attributes in both protocols."""
+        return
+
+    @property
+    def without_attributes(self) -> None:
+        """None: families of HBase have attributes."""
+        return
+
+    def attribute_refusal(self, name: str) -> tuple[str, str] | None:
+        """A Thrift server says and sets two of them alone."""
+        if self.is_native or name in THRIFT_ATTRIBUTES:
             return None
         return (
-            "is reached through a Thrift server, which does not say them",
+            f"is reached through a Thrift server, which has no attribute {name}",
             "give the store `site`, `bootstrap_servers` or `zookeeper` in place of `host` and `port`",
         )
 

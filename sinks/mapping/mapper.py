@@ -21,6 +21,7 @@ from ingest.api import (
 )
 from ingest.api.component import ComponentBase
 from ingest.expressions import Condition, Pattern, Template
+from sinks.mapping.ttl import TtlTemplate
 
 
 class Timestamp(StrEnum):
@@ -142,6 +143,13 @@ class MapperSettings(SinkSettings):
         default="batch",
         strict=False,
     )
+    ttl: TtlTemplate | None = option(
+        "Time to live of the cells, counted from their timestamps: a duration, or a template that gives one, in which "
+        "an absent attribute is an error and empty text is no time to live. Cells live no longer than their family's "
+        "`ttl`. Only in an hbase store.",
+        default=None,
+        example="%{ttl_ms}ms",
+    )
     rules: list[Rule] = option("Exceptions by condition; the first that holds wins.", default=[])
     families: FamilyOptions = option("Which families may be written and created.", default={})
     columns: ColumnOptions = option("Limits on columns.", default={})
@@ -193,6 +201,11 @@ class MapperSettings(SinkSettings):
                 yield (*path, "durability"), owner.durability
             elif "write_to_wal" in owner.model_fields_set and owner.row_durability is not None:
                 yield (*path, "write_to_wal"), owner.row_durability
+
+    def named_ttls(self) -> Iterator[OptionPath]:
+        """The option `ttl`."""
+        if self.ttl is not None:
+            yield ("ttl",)
 
     def named_deletes(self) -> Iterator[OptionPath]:
         """Those of `rules`."""

@@ -1,4 +1,4 @@
-"""Builds the mutation of a row for all mappers: deletes, tombstones, durability, timestamp, limits, table."""
+"""Builds the mutation of a row for all mappers: deletes, tombstones, durability, timestamp, ttl, limits, table."""
 
 from collections.abc import Callable
 
@@ -9,6 +9,7 @@ from sinks.mapping.guards import check_row_key, check_time, size_guard
 from sinks.mapping.mapper import Mapped, MapperSettings, Skipped, Timestamp
 from sinks.mapping.rules import WHOLE_ROW, DeleteTarget, compile_rules
 from sinks.mapping.tables import TableNames
+from sinks.mapping.ttl import check_ttl, ttl_renderer
 
 _NO_CELLS = Skipped(
     drop_reason(
@@ -40,6 +41,7 @@ def mutation_maker(
     usual_durability = settings.row_durability
     action_of = compile_rules(settings.rules, usual_durability)
     of_event = settings.timestamp is Timestamp.EVENT
+    ttl_of = None if settings.ttl is None else ttl_renderer(settings.ttl)
     names = TableNames(table)
     one_table = names.constant
 
@@ -62,6 +64,10 @@ def mutation_maker(
             return _NO_CELLS
         if check_sizes is not None:
             check_sizes(found)
-        return ((one_table or names.of(event), Put(row, found, batch_time_ms, durability)),)
+        put = Put(row, found, batch_time_ms, durability)
+        if ttl_of is not None and (ttl_ms := ttl_of(event)) is not None:
+            check_ttl(ttl_ms, batch_time_ms)
+            put.ttl_ms = ttl_ms
+        return ((one_table or names.of(event), put),)
 
     return mutation_of

@@ -27,6 +27,9 @@ from sinks.rocksdb.tables import EXTENDED_FORMAT, FORMAT_KEY
 _SKIP = Durability.SKIP  # a look-up in the enum for each row would take longer
 
 
+_NO_TTL = "a rocksdb store keeps no time to live of single cells"
+
+
 def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tuple[WriteBatch, bool, int]:
     """
     All mutations as one batch, whether it needs the write-ahead log, and its number of cells.
@@ -66,7 +69,7 @@ def batch_of(mutations: Sequence[Mutation], table: OpenTable, now_ms: int) -> tu
                 has_exact = has_exact or mutation.exact
                 continue
             columns = mutation.columns
-            if not columns:
+            if not columns or mutation.ttl_ms is not None:
                 raise _rejection(mutations, table)
             cells += len(columns)
             for column, value in columns.items():
@@ -124,5 +127,9 @@ def _delete(batch: WriteBatch, head: bytes, delete: Delete, table: OpenTable, wr
 
 def _rejection(mutations: Sequence[Mutation], table: OpenTable) -> WriteRejectedError:
     """The error with the indexes of all rejected mutations."""
-    reasons = {index: reason for index, one in enumerate(mutations) if (reason := rejection_reason(one, table.specs))}
+    reasons = {
+        index: reason
+        for index, one in enumerate(mutations)
+        if (reason := rejection_reason(one, table.specs) or (_NO_TTL if one.ttl_ms is not None else None))
+    }
     return WriteRejectedError(next(iter(reasons.values()), "a mutation was rejected"), indexes=sorted(reasons))

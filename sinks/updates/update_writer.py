@@ -5,7 +5,15 @@ from collections.abc import Sequence
 from ingest.api import Delete, Durability, LifecycleError, MappingError, Mutation, NotMergeableError, Put, stronger
 from ingest.api.event_errors import RowKeyTooLongError
 from ingest.api.notation import shown
-from ingest.api.table_writer import FirstWriter, FlushCycle, Reason, RejectedRows, TableWriter, refused_error
+from ingest.api.table_writer import (
+    FirstWriter,
+    FlushCycle,
+    Reason,
+    RejectedRows,
+    TableWriter,
+    TtlRefusedError,
+    refused_error,
+)
 from sinks.updates.keys import MAX_UPDATED_ROW_BYTES, UpdateKey, encoded_row, logical_of, update_id_of
 from sinks.updates.merging import Merging, RowMerger
 
@@ -94,6 +102,10 @@ class UpdateWriter(FirstWriter):
         """Add the values of an event; all events of a refused row fail, also those of other splits."""
         if not isinstance(mutation, Put):
             raise DeleteOfUpdatesError(f'table "{table}" has deferred updates, which an event cannot delete')
+        if mutation.ttl_ms is not None:
+            raise TtlRefusedError(
+                f'table "{table}" has deferred updates, whose cells have no time to live of their own'
+            )
         row = mutation.row
         if row in self._known_refused:
             # an earlier attempt may have written the update rows of other splits

@@ -14,8 +14,8 @@ bytes alone would allow a hundred thousand rows."""
 @dataclass(slots=True)
 class Chunk:
     """
-    The rows of one call: one table, time and durability, puts or deletes; any mutations of a table for stores that
-    allow it.
+    The rows of one call: one table, time, durability and time to live, puts or deletes; any mutations of a table for
+    stores that allow it.
 
     Attributes:
         size_bytes: estimate of the size of the call on the wire and in memory.
@@ -60,7 +60,9 @@ class WriteBuffer:
         if self._buffered_bytes + size > self._limit and self._buffered_bytes:
             full = self._freed_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
-        key: Hashable = table if self._mixed else (table, mutation.timestamp_ms, mutation.durability, cells > 0)
+        key: Hashable = table
+        if not self._mixed:
+            key = (table, mutation.timestamp_ms, mutation.durability, cells > 0, mutation.ttl_ms)
         chunk = self._chunks.get(key)
         if chunk is None:
             chunk = self._chunks[key] = Chunk(table)

@@ -159,13 +159,14 @@ class StagingWriter:
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """Write mutations to the file."""
         self._buckets[table] = self.buckets(table)
-        puts = [mutation for mutation in mutations if isinstance(mutation, Put)]
+        puts = [mutation for mutation in mutations if isinstance(mutation, Put) and mutation.ttl_ms is None]
         if self._files is None or not _fill_a_file(puts):
             self._add(table, mutations)
             return
         if len(puts) < len(mutations):
             # deletes are few; their effect depends on timestamps, not on order
-            self._add(table, [mutation for mutation in mutations if isinstance(mutation, Delete)])
+            others = [one for one in mutations if isinstance(one, Delete) or one.ttl_ms is not None]
+            self._add(table, others)
         self._write_file(self._files, table, puts)
 
     def families(self, table: str) -> frozenset[bytes] | None:

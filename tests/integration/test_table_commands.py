@@ -167,6 +167,28 @@ def test_without_thrift2_the_commands_for_the_hbase_shell_are_printed(tables: Ta
     assert tables.apply() == (4, [], left, alters)
 
 
+@pytest.mark.parametrize("thrift2", [True, False])
+def test_attributes_that_a_descriptor_of_thrift_has(tables: Tables, protocol: Protocol, *, thrift2: bool) -> None:
+    tables.declare({"a": {"attributes": {"IN_MEMORY": True, "BLOCKCACHE": False}}, "b": {}}, thrift2=thrift2)
+    assert tables.apply() == (0, [(None, "table")], [], [])
+    assert tables.plan() == (0, [])
+
+    attributes = {"IN_MEMORY": False, "BLOCKCACHE": False}
+    tables.declare({"a": {"attributes": attributes}, "b": {"attributes": {"IN_MEMORY": True}}}, thrift2=thrift2)
+    changed = [("a", "attributes"), ("b", "attributes")]
+    if thrift2 or protocol == "rpc":
+        assert tables.plan() == (4, [(family, what, "change") for family, what in changed])
+        assert tables.apply() == (0, changed, [], [])
+        assert tables.plan() == (0, [])
+    else:
+        assert tables.plan() == (4, [(family, what, "by_hand") for family, what in changed])
+        alters = [
+            f"alter '{tables.table}', {{NAME => 'a', IN_MEMORY => 'false'}}",
+            f"alter '{tables.table}', {{NAME => 'b', IN_MEMORY => 'true'}}",
+        ]
+        assert tables.apply() == (4, [], changed, alters)
+
+
 @thrift_only("HBase's native RPC alters tables itself")
 def test_without_thrift2_a_command_that_deletes_cells_is_printed_on_request(tables: Tables) -> None:
     tables.declare({"a": {}}, thrift2=False)

@@ -63,6 +63,8 @@ class CellEncoder:
         """
         if put.timestamp_ms != self._time_ms:
             self._stamp, self._time_ms = _stamp(put.timestamp_ms, PUT), put.timestamp_ms
+        if put.ttl_ms is not None:
+            refusals.check_ttl(put.ttl_ms, put.timestamp_ms)
         row = put.row
         columns = put.columns
         key: _Shape = (len(row), *columns)

@@ -21,6 +21,7 @@ from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.requests import DELETE, DURABILITIES, PUT, region_specifier
 from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
+from sinks.hbase.ttl import ATTRIBUTE, ttl_value
 
 MAX_ROWS = 5000
 """Of one call: a server warns about more (`hbase.rpc.rows.warning.threshold`)."""
@@ -82,7 +83,7 @@ class MultiEncoder:
         parts = []
         for batch in batches:
             own = [mutations[index] for index in batch.indexes]
-            kinds = {(type(mutation), cell_count(mutation), mutation.durability) for mutation in own}
+            kinds = {(type(each), cell_count(each), each.durability, each.ttl_ms) for each in own}
             if len(kinds) == 1 and _has_cells(own[0]):
                 actions = self._of_kind(own[0], range(len(own)))
             else:
@@ -100,6 +101,9 @@ class MultiEncoder:
     def _of_kind(self, mutation: Mutation, indexes: range) -> list[bytes]:
         """Actions that differ from that of a mutation in their index alone."""
         key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.durability)
+        if mutation.ttl_ms is not None:  # not kept: each put may have another one
+            kind = number(2, PUT) + _ttl(mutation.ttl_ms) + _durability(mutation) + number(8, key[1])
+            return [_action(at, kind) for at in indexes]
         kept = self._actions.get(key)
         if kept is None or len(kept) < indexes.stop:
             kind = number(2, key[0]) + _durability(mutation) + number(8, key[1])
@@ -118,6 +122,11 @@ def _has_cells(mutation: Mutation) -> bool:
 
 def _action(at: int, mutation: bytes) -> bytes:
     return data(3, number(1, at) + data(2, mutation))
+
+
+def _ttl(ttl_ms: int) -> bytes:
+    """An attribute of a MutationProto: a NameBytesPair."""
+    return data(5, data(1, ATTRIBUTE) + data(2, ttl_value(ttl_ms)))
 
 
 def _durability(mutation: Mutation) -> bytes:

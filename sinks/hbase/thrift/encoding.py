@@ -1,9 +1,9 @@
 """
 Mutations as calls of the Thrift interface.
 
-One call, `mutateRowsTs`, has either puts or deletes of many rows, all with one timestamp: the server executes the puts
-of a call before its deletes, whatever their order. Every cell has a WAL flag, and the server applies the flag of a
-row's last cell, so all cells of a call have one flag.
+One call, `mutateRowsTs`, has either puts or deletes of many rows, all with one timestamp and one time to live: the
+server executes the puts of a call before its deletes, whatever their order. Every cell has a WAL flag, and the server
+applies the flag of a row's last cell, so all cells of a call have one flag.
 
 The server does not say which row it rejects, so rows that it would reject are found before anything is sent.
 """
@@ -32,6 +32,9 @@ MAX_FRAME_BYTES = 2 * 1024 * 1024
 
 CELL_OVERHEAD_BYTES = 23
 """Bytes that HBase counts besides row key, column and value: 24 of lengths, time and type, minus the colon."""
+
+TTL_BYTES = 20
+"""Of the attribute with the time to live in a message, at most: two lengths of four bytes, its name and its value."""
 
 _NO_EXACT_DELETE = (
     "a Thrift server cannot delete one version of a cell; give the store `bootstrap_servers` in place of `host` and "
@@ -78,25 +81,26 @@ class Encoder:
             WriteRejectedError: some mutations can never be written; raised before the first call, with their indexes.
         """
         name = table.encode()
-        envelope = sum(map(len, self._messages.envelope(name, len(mutations), MAX_TIME_MS)))
+        envelope = sum(map(len, self._messages.envelope(name, len(mutations), MAX_TIME_MS, None)))
         rows = self._rows(mutations, families, envelope)
-        return self._divided(name, mutations, rows, self._max_call_bytes - envelope)
+        return self._divided(name, mutations, rows, self._max_call_bytes - envelope - TTL_BYTES)
 
     def _divided(
         self, table: bytes, mutations: Sequence[Mutation], rows: Sequence[bytes], max_bytes: int
     ) -> Iterator[Call]:
         begin = size = 0
-        kind: tuple[type, int, Durability] = (Put, 0, Durability.SYNC)  # the same for all rows of a call
+        kind: tuple[type, int, int | None, Durability] = (Put, 0, None, Durability.SYNC)  # of all rows of a call
         for index, mutation in enumerate(mutations):
-            own_kind = (type(mutation), mutation.timestamp_ms, mutation.durability)
+            own_kind = (type(mutation), mutation.timestamp_ms, mutation.ttl_ms, mutation.durability)
             own_size = len(rows[index])
             if index > begin and (own_kind != kind or size + own_size > max_bytes):
-                yield Call(self._messages.message(table, rows[begin:index], kind[1]), range(begin, index))
+                message = self._messages.message(table, rows[begin:index], kind[1], kind[2])
+                yield Call(message, range(begin, index))
                 begin, size = index, 0
             kind = own_kind
             size += own_size
         if rows:
-            yield Call(self._messages.message(table, rows[begin:], kind[1]), range(begin, len(rows)))
+            yield Call(self._messages.message(table, rows[begin:], kind[1], kind[2]), range(begin, len(rows)))
 
     def _rows(
         self, mutations: Sequence[Mutation], families: Callable[[], Sequence[bytes]], envelope: int
@@ -120,6 +124,8 @@ class Encoder:
             refusals.check_row(mutation.row)
         if not 0 <= mutation.timestamp_ms <= MAX_TIME_MS:
             refusals.check_time(mutation.timestamp_ms)
+        if mutation.ttl_ms is not None:
+            refusals.check_ttl(mutation.ttl_ms, mutation.timestamp_ms)
         to_wal = mutation.durability is not _SKIP
         if isinstance(mutation, Delete):
             if mutation.exact:
@@ -131,6 +137,8 @@ class Encoder:
             raise refusals.RefusalError(refusals.NO_CELLS)
         if len(row) + CELL_OVERHEAD_BYTES > self._max_cell_bytes:
             self._check_cells(mutation)
+        if mutation.ttl_ms is not None:
+            envelope += TTL_BYTES
         if self._max_frame_bytes is not None and len(row) + envelope > self._max_frame_bytes:
             raise refusals.RefusalError(
                 f"row of {len(row)} bytes; a framed Thrift server accepts messages of {self._max_frame_bytes}"

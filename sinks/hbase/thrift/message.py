@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from thriftpy2.thrift import TMessageType
 
+from sinks.hbase.ttl import ATTRIBUTE, ttl_value
+
 METHOD = "mutateRowsTs"
 
 _MAX_COLUMNS = 4096  # cached for each kind of cell; a bound, since columns come from the data
@@ -26,8 +28,6 @@ class Wire(ABC):
     """
 
     stop = b"\0"
-    no_attributes: bytes
-    """The field `attributes`, an empty map."""
 
     @abstractmethod
     def call(self, method: str, number: int) -> bytes:
@@ -53,11 +53,13 @@ class Wire(ABC):
     def number(self, field: int, value: int) -> bytes:
         """A whole field of 64 bits."""
 
+    @abstractmethod
+    def attributes(self, field: int, values: Mapping[bytes, bytes]) -> bytes:
+        """A whole field that maps names to values, both bytes."""
+
 
 class Binary(Wire):
     """Thrift's binary protocol, strict: every field with its type and number, every size in four bytes."""
-
-    no_attributes = b"\x0d\0\x04" + b"\x0b\x0b" + bytes(4)
 
     def call(self, method: str, number: int) -> bytes:
         """Before the arguments of a call."""
@@ -84,11 +86,13 @@ class Binary(Wire):
         """A whole field of 64 bits."""
         return b"\x0a" + field.to_bytes(2, "big") + value.to_bytes(8, "big", signed=True)
 
+    def attributes(self, field: int, values: Mapping[bytes, bytes]) -> bytes:
+        """A whole field that maps names to values, both bytes."""
+        return b"\x0d" + field.to_bytes(2, "big") + b"\x0b\x0b" + self.size(len(values)) + _pairs(self, values)
+
 
 class Compact(Wire):
     """Thrift's compact protocol: the difference of field numbers, always 1 here; sizes are varints."""
-
-    no_attributes = b"\x1b\0"
 
     def call(self, method: str, number: int) -> bytes:
         """Before the arguments of a call."""
@@ -119,6 +123,14 @@ class Compact(Wire):
     def number(self, field: int, value: int) -> bytes:  # noqa: ARG002
         """A whole field of 64 bits, zigzag-encoded."""
         return b"\x16" + self.size(value << 1 if value >= 0 else ~(value << 1))
+
+    def attributes(self, field: int, values: Mapping[bytes, bytes]) -> bytes:  # noqa: ARG002
+        """A whole field that maps names to values, both bytes; an empty map has no types."""
+        return b"\x1b" + self.size(len(values)) + (b"\x88" + _pairs(self, values) if values else b"")
+
+
+def _pairs(wire: Wire, values: Mapping[bytes, bytes]) -> bytes:
+    return b"".join(wire.size(len(part)) + part for pair in values.items() for part in pair)
 
 
 class Messages:
@@ -162,13 +174,14 @@ class Messages:
         ends = cells.end + self._wire.stop if columns else self._wire.stop
         return self._text + self._sizes[len(row)] + row + self._wire.structs(2, len(columns)) + written + ends
 
-    def envelope(self, table: bytes, count: int, timestamp_ms: int) -> tuple[bytes, bytes]:
+    def envelope(self, table: bytes, count: int, timestamp_ms: int, ttl_ms: int | None) -> tuple[bytes, bytes]:
         """The bytes before and after that many rows."""
         wire = self._wire
+        attributes = {} if ttl_ms is None else {ATTRIBUTE: ttl_value(ttl_ms)}
         before = wire.call(METHOD, 0) + self._text + wire.size(len(table)) + table + wire.structs(2, count)
-        return before, wire.number(3, timestamp_ms) + wire.no_attributes + wire.stop
+        return before, wire.number(3, timestamp_ms) + wire.attributes(4, attributes) + wire.stop
 
-    def message(self, table: bytes, rows: Sequence[bytes], timestamp_ms: int) -> bytes:
+    def message(self, table: bytes, rows: Sequence[bytes], timestamp_ms: int, ttl_ms: int | None = None) -> bytes:
         """
         The whole call.
 
@@ -176,8 +189,9 @@ class Messages:
             table: of the rows.
             rows: from `put` or from `delete`, not from both.
             timestamp_ms: of all cells.
+            ttl_ms: time to live of all cells of puts; None for that of their families.
         """
-        before, after = self.envelope(table, len(rows), timestamp_ms)
+        before, after = self.envelope(table, len(rows), timestamp_ms, ttl_ms)
         return b"".join((before, *rows, after))
 
 

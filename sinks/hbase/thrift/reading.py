@@ -30,7 +30,7 @@ from ingest.api import (
 from sinks.hbase.paging import Paging
 from sinks.hbase.thrift.connection import Connection
 from sinks.hbase.thrift.errors import text_of
-from sinks.hbase.thrift.schema import described
+from sinks.hbase.thrift.schema import attributes_in, described
 from sinks.hbase.thrift.thrift1 import IllegalArgument, TScan
 from sinks.rowkeys.fuzzy import RemainingRange
 
@@ -103,6 +103,21 @@ class Reader:
                     key=lambda family: family.name,
                 )
             ),
+        )
+
+    def attributes(self, table: str) -> dict[bytes, dict[str, str]]:
+        """
+        Family -> name -> value of the attributes besides the options that the server says.
+
+        Raises:
+            NotFoundError: there is no such table.
+        """
+        return self._connection.read_with(
+            table,
+            lambda client: {
+                described(each).name: attributes_in(each)
+                for each in client.getColumnDescriptors(table.encode()).values()
+            },
         )
 
     def splits(self, table: str) -> tuple[bytes, ...]:

@@ -5,7 +5,9 @@ The old Thrift interface creates tables without split points and alters no table
 possible, the error has the command for the hbase shell.
 """
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import thriftpy2
@@ -15,7 +17,7 @@ from ingest.api import FamilySpec, SchemaError, StoreRefusedError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import schema_error
 from sinks.hbase.settings import HBaseSettings, Thrift2Settings, Transport
-from sinks.hbase.shell import shell_change
+from sinks.hbase.shell import shell_attributes, shell_change
 from sinks.hbase.thrift.connection import THRIFT_PROTOCOLS, THRIFT_TRANSPORTS, Connection
 from sinks.hbase.thrift.errors import CONNECTION_ERRORS, UNREADABLE_ANSWERS, error_of, translated
 from sinks.hbase.thrift.sockets import Socket
@@ -28,6 +30,10 @@ _HAVE_FIELDS = frozenset(
     b"MIN_VERSIONS REPLICATION_SCOPE TTL VERSIONS".split()
 )
 """Attributes of a family for which Thrift2 also has fields."""
+_OPTIONS = ("bloomFilterType", "compressionType", "maxVersions", "timeToLive")
+"""Fields of Thrift2 for the options of a family."""
+_FIELDS = {"BLOCKCACHE": "blockCacheEnabled", "IN_MEMORY": "inMemory"}
+"""Attributes besides the options (`THRIFT_ATTRIBUTES`) -> fields of a descriptor, in both interfaces."""
 _DEFAULTS = {b"INDEX_BLOCK_ENCODING": b"NONE"}
 """Attributes without such a field that every family has, with the values of a new family."""
 
@@ -46,8 +52,8 @@ def create_table(connection: Connection, spec: TableSpec) -> None:
             maxVersions=family.versions,
             compression=family.compression.upper(),
             bloomFilterType=family.bloom.upper(),
-            blockCacheEnabled=True,
             timeToLive=_FOREVER_S if family.ttl_s is None else family.ttl_s,
+            **_fields_of({"BLOCKCACHE": "true"} | spec.attributes_of(family.name)),
         )
         for family in spec.families
     ]
@@ -71,6 +77,26 @@ def described(descriptor: Any) -> FamilySpec:
         compression=_word(descriptor.compression),
         bloom=_word(descriptor.bloomFilterType),
     )
+
+
+def attributes_in(descriptor: Any) -> dict[str, str]:
+    """The attributes of a family besides its options that its descriptor has, in the old interface and in Thrift2."""
+    return {name: "true" if getattr(descriptor, field) else "false" for name, field in _FIELDS.items()}
+
+
+def _fields_of(attributes: Mapping[str, str]) -> dict[str, bool]:
+    """
+    The fields of a descriptor for attributes besides the options.
+
+    Raises:
+        SchemaError: a descriptor has no field for one of them.
+    """
+    if unknown := sorted(attributes.keys() - _FIELDS.keys()):
+        raise SchemaError(
+            f"a Thrift server cannot set {', '.join(unknown)} of a family",
+            hint="give the store `site`, `bootstrap_servers` or `zookeeper` in place of `host` and `port`",
+        )
+    return {_FIELDS[name]: value.lower() == "true" for name, value in attributes.items()}
 
 
 def _word(name: bytes | str) -> str:
@@ -99,7 +125,8 @@ class Thrift2:
             StoreError: it could not be created.
         """
         descriptor = self._interface.TTableDescriptor(
-            tableName=self._name(spec.name), columns=[self._family(family) for family in spec.families]
+            tableName=self._name(spec.name),
+            columns=[self._family(family, spec.attributes_of(family.name)) for family in spec.families],
         )
         self._call(lambda client: client.createTable(descriptor, list(spec.splits)), spec.name)
 
@@ -123,31 +150,41 @@ class Thrift2:
         Raises:
             StoreError: it could not be altered.
         """
-        self._call(lambda client: self._change(client, table, family), table)
+        wanted = self._family(family)
+        fields = {name: getattr(wanted, name) for name in _OPTIONS}
+        self._call(lambda client: self._change(client, table, family.name, fields, shell_change(table, family)), table)
 
-    def _change(self, client: Any, table: str, family: FamilySpec) -> None:
+    def set_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        """
+        Set attributes of a family of a live table; its options and other attributes stay unchanged.
+
+        Raises:
+            StoreError: they could not be set.
+        """
+        fields, command = _fields_of(attributes), shell_attributes(table, family, attributes)
+        self._call(lambda client: self._change(client, table, family, fields, command), table)
+
+    def _change(self, client: Any, table: str, family: bytes, fields: Mapping[str, object], command: str) -> None:
         found = client.getTableDescriptor(self._name(table))
-        before = next((one for one in found.columns if one.name == family.name), None)
+        before = next((one for one in found.columns if one.name == family), None)
         if before is None:
-            raise SchemaError(f'there is no family {shown(family.name)} in table "{table}"')
+            raise SchemaError(f'there is no family {shown(family)} in table "{table}"')
         if self._settings.transport is Transport.FRAMED:
-            after = self._without_attributes(before, table, family)
+            after = self._without_attributes(before, table, family, command)
         else:
             # the attributes are complete, so the other fields are not needed
             unchanged = {"attributes": before.attributes, "configuration": before.configuration}
-            after = self._interface.TColumnFamilyDescriptor(name=family.name, **unchanged)
-        wanted = self._family(family)
-        for field in ("bloomFilterType", "compressionType", "maxVersions", "timeToLive"):
-            setattr(after, field, getattr(wanted, field))
+            after = self._interface.TColumnFamilyDescriptor(name=family, **unchanged)
+        for field, value in fields.items():
+            setattr(after, field, value)
         client.modifyColumnFamily(self._name(table), after)
 
-    def _without_attributes(self, descriptor: Any, table: str, family: FamilySpec) -> Any:
+    def _without_attributes(self, descriptor: Any, table: str, family: bytes, command: str) -> Any:
         """The descriptor with fields only: HBase 2.6.1 misreads attributes with the framed transport."""
         attributes = (descriptor.attributes or {}).items() - _DEFAULTS.items()
         if others := sorted(name for name, _ in attributes if name not in _HAVE_FIELDS):
-            command = shell_change(table, family)
             raise SchemaError(
-                f'family {shown(family.name)} of table "{table}" has attributes that a framed Thrift2 server would '
+                f'family {shown(family)} of table "{table}" has attributes that a framed Thrift2 server would '
                 f"corrupt: {shown(*others)}",
                 hint=f"type into the hbase shell: {command}",
                 command=command,
@@ -159,7 +196,7 @@ class Thrift2:
         namespace, colon, name = table.encode().rpartition(b":")
         return self._interface.TTableName(ns=namespace if colon else None, qualifier=name)
 
-    def _family(self, family: FamilySpec) -> Any:
+    def _family(self, family: FamilySpec, attributes: Mapping[str, str] = MappingProxyType({})) -> Any:
         types = self._interface
         return types.TColumnFamilyDescriptor(
             name=family.name,
@@ -167,7 +204,7 @@ class Thrift2:
             compressionType=getattr(types.TCompressionAlgorithm, family.compression.upper()),
             maxVersions=family.versions,
             timeToLive=_FOREVER_S if family.ttl_s is None else family.ttl_s,
-            blockCacheEnabled=True,
+            **_fields_of({"BLOCKCACHE": "true"} | dict(attributes)),
         )
 
     def _call(self, request: Any, table: str) -> None:

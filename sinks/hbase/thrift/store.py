@@ -1,6 +1,7 @@
 """HBase through its Thrift servers."""
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 
 from ingest.api import (
@@ -26,7 +27,7 @@ from ingest.api import (
 from ingest.api.notation import shown
 from sinks.hbase.errors import Kind, NoFamilyError, unclear_refusal
 from sinks.hbase.settings import HBaseSettings
-from sinks.hbase.shell import shell_alter, shell_change, shell_create
+from sinks.hbase.shell import shell_alter, shell_attributes, shell_change, shell_create
 from sinks.hbase.store import HBaseStore
 from sinks.hbase.thrift.connection import Client, Connection
 from sinks.hbase.thrift.encoding import Encoder
@@ -135,8 +136,28 @@ class ThriftStore(HBaseStore):
                 f'family {shown(family.name)} of table "{table}" differs, and the Thrift server cannot alter it',
                 shell_change(table, family),
             )
-        try:
+        with self._of_existing(table):
             self._thrift2.change_family(table, family)
+
+    def family_attributes(self, table: str) -> Mapping[bytes, Mapping[str, str]]:
+        """Those attributes of a table's families that a Thrift server says."""
+        return self._reader.attributes(table)
+
+    def set_family_attributes(self, table: str, family: bytes, attributes: Mapping[str, str]) -> None:
+        """Set attributes of a family of a live table; needs `thrift2`."""
+        if self._thrift2 is None:
+            raise _by_hand(
+                f'family {shown(family)} of table "{table}" has other attributes, which the Thrift server cannot set',
+                shell_attributes(table, family, attributes),
+            )
+        with self._of_existing(table):
+            self._thrift2.set_attributes(table, family, attributes)
+
+    @contextmanager
+    def _of_existing(self, table: str) -> Iterator[None]:
+        """A change of a table's families; the server says of a missing table that it is not available."""
+        try:
+            yield
         except StoreRefusedError as error:
             try:
                 self.family_specs(table)

@@ -57,11 +57,21 @@ def test_what_hbase_would_not_understand_is_refused(written, attributes, message
     assert message in str(problem)
 
 
-@pytest.mark.parametrize("options", ["{host: localhost}", "{}"])
-def test_store_without_attributes_is_a_warning(written, options):
-    found = load(written("{IN_MEMORY: true}", options), env={}, lookup=Catalog()).report.warnings
+def test_store_without_attributes_is_a_warning(written):
+    path = written("{IN_MEMORY: true}")
+    path.write_text(path.read_text().replace("hbase: " + NATIVE, "rocksdb: {path: ./data}"))
+    found = load(path, env={}, lookup=Catalog()).report.warnings
     (warning,) = (each for each in found if "attributes" in each.message)
-    assert warning.message == (
-        "attributes of families have no effect: the store is reached through a Thrift server, which does not say them"
-    )
+    assert warning.message == "attributes of families have no effect: the store has none"
     assert (warning.location.line, warning.location.column) == (4, 34)
+
+
+@pytest.mark.parametrize("options", ["{host: localhost}", "{}"])
+def test_attributes_that_a_thrift_server_has_not_are_refused(written, options):
+    path = written("{IN_MEMORY: true, BLOCKSIZE: 8192, BLOCKCACHE: false}", options)
+    (problem,) = (each for each in problems_of(path) if "attribute" in each)
+    assert problem == (
+        "4:63: conflict: the hbase store is reached through a Thrift server, which has no attribute BLOCKSIZE; give "
+        "the store `site`, `bootstrap_servers` or `zookeeper` in place of `host` and `port`"
+    )
+    assert not [each for each in problems_of(written("{IN_MEMORY: true}", options)) if "attribute" in each]

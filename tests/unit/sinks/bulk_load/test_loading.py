@@ -87,6 +87,13 @@ def layer(
     return made
 
 
+def test_rows_with_a_time_to_live_are_called(store: LoadingMemory):
+    own = [Put(put.row, {b"f:q": b"v"}, 1, ttl_ms=5) for put in PUTS[:2]]
+    made = layer(store)
+    made.apply("t", [*own, *PUTS])
+    assert (store.loads, store.calls) == ([[b"a", b"b", b"c"]], [[b"a", b"b", b"n", b"o"]])
+
+
 def test_regions_with_enough_rows_are_loaded_and_the_others_called(store: LoadingMemory):
     made = layer(store)
     made.apply("t", PUTS)

@@ -351,6 +351,13 @@ def test_events_that_are_too_large_together_fail_in_the_next_attempt(store: Watc
     assert [change.row for _, change in changes(store)] == [b"b"]
 
 
+def test_an_event_whose_cells_have_a_time_to_live_fails(store: Watched) -> None:
+    limited = Put(b"a", {b"f:q": b"v"}, BATCH_MS, ttl_ms=5)
+
+    assert write(sink_of_feeds(store), {0: [limited, put(b"c")]}) == ["ttl_refused"]
+    assert [change.row for _, change in changes(store)] == [b"c"]
+
+
 def test_a_row_key_that_is_too_long_for_a_change_fails_its_event(store: Watched) -> None:
     longest = b"r" * MAX_FEED_ROW_BYTES
 

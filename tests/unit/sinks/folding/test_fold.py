@@ -42,7 +42,7 @@ def store(initial: list[Mutation]) -> MemoryStore:
 
 def copy(mutation: Mutation, timestamp_ms: int) -> Mutation:
     if isinstance(mutation, Put):
-        return Put(mutation.row, dict(mutation.columns), timestamp_ms, mutation.durability)
+        return replace(mutation, columns=dict(mutation.columns), timestamp_ms=timestamp_ms)
     return replace(mutation, timestamp_ms=timestamp_ms)
 
 
@@ -248,3 +248,32 @@ def test_put_of_one_event_is_not_divided():
     put = Put(b"r", {b"a:x": b"1", b"a:y": b"2"}, BATCH_MS)
     fold.add(TABLE, put)
     assert list(fold.puts()) == [(TABLE, put)]
+
+
+def test_cells_of_a_row_with_several_times_to_live_are_puts_of_their_own():
+    first = Put(b"r", {b"a:x": b"1", b"a:y": b"1", b"b:": b"1"}, BATCH_MS, ttl_ms=50)
+    second = Put(b"r", {b"a:x": b"2", b"b:x": b"2"}, BATCH_MS, ttl_ms=70)
+    third = Put(b"r", {b"a:y": b"3"}, BATCH_MS)
+    assert folded([first, second, third]) == [
+        Put(b"r", {b"a:x": b"2", b"b:x": b"2"}, BATCH_MS, ttl_ms=70),
+        Put(b"r", {b"a:y": b"3"}, BATCH_MS),
+        Put(b"r", {b"b:": b"1"}, BATCH_MS, ttl_ms=50),
+    ]
+    assert folded([first]) == [first]
+    assert folded([third, first]) == [first]
+
+
+def test_deletes_hide_cells_whatever_their_time_to_live_and_leave_later_ones_theirs():
+    first = Put(b"r", {b"a:x": b"1", b"a:y": b"1"}, BATCH_MS, ttl_ms=50)
+    delete = Delete(b"r", BATCH_MS, b"a", b"x")
+    again = Put(b"r", {b"a:x": b"2"}, BATCH_MS)
+    assert folded([first, delete, again]) == [
+        Delete(b"r", BATCH_MS - 1, b"a", b"x"),
+        Put(b"r", {b"a:y": b"1"}, BATCH_MS, ttl_ms=50),
+        Put(b"r", {b"a:x": b"2"}, BATCH_MS),
+    ]
+
+
+def test_a_put_of_another_time_has_its_own_time_to_live():
+    puts = [Put(b"r", {b"a:x": b"1"}, at, ttl_ms=ttl_ms) for at, ttl_ms in ((3, 50), (4, None), (5, 70))]
+    assert folded(puts) == puts

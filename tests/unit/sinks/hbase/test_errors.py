@@ -54,7 +54,13 @@ def test_meaning_of_a_moved_region_and_of_a_missing_family() -> None:
 
 @pytest.mark.parametrize(
     ("table", "ending"),
-    [("events", "'attr2hbase table apply'"), ("shop:events", "create_namespace 'shop' in the hbase shell")],
+    [
+        ("events", "'attr2hbase table apply'"),
+        (
+            "shop:events",
+            "`bootstrap_servers`, with which it is created, or type into the hbase shell: create_namespace 'shop'",
+        ),
+    ],
 )
 def test_missing_table_of_a_namespace_names_the_way_to_create_it(table, ending):
     hint = error_of_kind(Kind.NO_TABLE, table).hint

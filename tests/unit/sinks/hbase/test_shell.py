@@ -1,7 +1,7 @@
 """Commands for the hbase shell."""
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.shell import shell_alter, shell_change, shell_create
+from sinks.hbase.shell import shell_alter, shell_attributes, shell_change, shell_create
 
 
 def test_alter_with_two_families() -> None:
@@ -18,6 +18,17 @@ def test_create_with_splits_that_are_not_text() -> None:
     assert shell_create(spec) == (
         "create 'ns:t', {NAME => \"it\\x27s\", VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'}, "
         'SPLITS => ["\\x00\\xFF", \'m\', "\\x23{x}"]'
+    )
+
+
+def test_attributes_besides_the_options() -> None:
+    spec = TableSpec("t", (FamilySpec(b"a"), FamilySpec(b"b")), attributes=((b"b", "IN_MEMORY", "true"),))
+    assert shell_create(spec) == (
+        "create 't', {NAME => 'a', VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW'}, "
+        "{NAME => 'b', VERSIONS => 1, COMPRESSION => 'NONE', BLOOMFILTER => 'ROW', IN_MEMORY => 'true'}"
+    )
+    assert shell_attributes("t", b"b", {"IN_MEMORY": "true", "BLOCKCACHE": "false"}) == (
+        "alter 't', {NAME => 'b', IN_MEMORY => 'true', BLOCKCACHE => 'false'}"
     )
 
 

@@ -114,6 +114,15 @@ def test_event_whose_update_cannot_be_merged_changes_nothing() -> None:
     assert table.columns() == {b"c:n": LARGEST}
 
 
+def test_event_whose_cells_have_a_time_to_live_changes_nothing() -> None:
+    table = Updated(INT64_SUM)
+    table.add("t", put(ONE))
+    with pytest.raises(MappingError) as refused:
+        table.add("t", Put(b"k", {b"c:n": ONE}, 5, ttl_ms=5))
+    assert refused.value.code == "ttl_refused"
+    assert table.columns() == {b"c:n": ONE}
+
+
 def test_puts_of_one_event_are_checked_one_after_the_other() -> None:
     table, last = Updated(INT64_SUM), Updated(LastN(LastN.settings_class()(n=2)))
     table.check("t", [put(LARGEST), put(LARGEST, b"c:m")])

@@ -77,10 +77,12 @@ def test_row_larger_than_the_limit_is_sent_alone():
     assert [rows(chunk) for chunk in chunks] == [[b"small"], [b"large"]]
 
 
-def test_chunk_has_one_table_timestamp_wal_flag_and_type():
+def test_chunk_has_one_table_timestamp_wal_flag_ttl_and_type():
     buffer, chunks = collecting()
     first = [put(b"a"), put(b"a", at=2), put(b"a", durability=Durability.SKIP), Delete(b"a", 1)]
     second = [put(b"b"), put(b"b", at=2), put(b"b", durability=Durability.SKIP), Delete(b"b", 1)]
+    first.append(Put(b"a", {b"f:q": b"v"}, 1, ttl_ms=5))
+    second.append(Put(b"b", {b"f:q": b"v"}, 1, ttl_ms=5))
     for mutation in (*first, *second):
         buffer.add("t", mutation)
     buffer.add("u", put(b"c"))

@@ -35,6 +35,7 @@ mutations = st.lists(
             st.dictionaries(st.sampled_from([b"f:", b"f:a", b"g:\xff"]), st.binary(max_size=4), min_size=1),
             st.integers(min_value=0, max_value=3),
             st.sampled_from(Durability),
+            ttl_ms=st.sampled_from([None, 7]),
         ),
         st.builds(
             Delete,
@@ -71,11 +72,11 @@ def staged(path: Path, *calls: tuple[str, list[Mutation]]) -> StagedFile | None:
 
 
 def in_runs(some: list[Mutation]) -> list[Mutation]:
-    """Within a run of one durability deletes come first; timestamps decide their effect, not the order."""
+    """Within a run of one durability and ttl deletes come first; timestamps decide their effect, not the order."""
     result: list[Mutation] = []
     run: list[Mutation] = []
     for one in [*some, None]:
-        if run and (one is None or one.durability != run[0].durability):
+        if run and (one is None or (one.durability, one.ttl_ms) != (run[0].durability, run[0].ttl_ms)):
             result += [x for x in run if isinstance(x, Delete)] + [x for x in run if isinstance(x, Put)]
             run = []
         if one is not None:

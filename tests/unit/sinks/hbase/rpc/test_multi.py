@@ -32,11 +32,13 @@ def test_request() -> None:
         Put(b"c", {b"f:q": b"1"}, 5, durability=Durability.SKIP),
         Delete(b"d", 7, b"f", b"q", durability=Durability.ASYNC),
         Put(b"e", {b"f:q": b"1"}, 5, durability=Durability.FSYNC),
+        Put(b"g", {b"f:q": b"1"}, 5, ttl_ms=258),
+        Put(b"h", {b"f:q": b"1"}, 5, ttl_ms=258),
     ]
     encoder = MultiEncoder()
     for _ in range(2):
-        request = Message(encoder.request([Batch(b"one", [0, 2]), Batch(b"two", [1, 3, 4])], mutations))
-        one, two = request.messages(1)
+        batches = [Batch(b"one", [0, 2]), Batch(b"two", [1, 3, 4]), Batch(b"three", [5, 6]), Batch(b"four", [5, 4])]
+        one, two, *with_ttl = Message(encoder.request(batches, mutations)).messages(1)
         assert [(region.message(1).number(1), region.message(1).data(2)) for region in (one, two)] == [
             (1, b"one"),
             (1, b"two"),
@@ -51,6 +53,16 @@ def test_request() -> None:
             (3, 2, 1, b"", 0),
             (2, 4, 1, b"", 0),
         ]
+        # attributes
+        assert not any(m.has(5) for _, m in actions)
+        found = [action.message(2) for region in with_ttl for action in region.messages(3)]
+        assert [[(pair.text(1), pair.data(2)) for pair in m.messages(5)] for m in found] == [
+            [("_ttl", b"\0\0\0\0\0\0\x01\x02")],
+            [("_ttl", b"\0\0\0\0\0\0\x01\x02")],
+            [("_ttl", b"\0\0\0\0\0\0\x01\x02")],
+            [],
+        ]
+        assert [(m.number(2), m.number(6), m.number(8)) for m in found] == [(2, 3, 1)] * 3 + [(2, 4, 1)]
 
 
 def test_actions_of_few_kinds_are_kept() -> None:

@@ -1,5 +1,6 @@
 """Encoder: order, timestamps and durabilities are kept, sizes are bounded, invalid mutations are rejected first."""
 
+import struct
 from unittest.mock import patch
 
 import pytest
@@ -22,7 +23,8 @@ MUTATIONS = st.one_of(
         st.binary(min_size=1, max_size=3),
         st.dictionaries(COLUMNS, st.binary(max_size=40), min_size=1, max_size=3),
         st.integers(0, 2),
-        st.booleans(),
+        st.sampled_from(Durability),
+        ttl_ms=st.sampled_from([None, None, 1, 2**63 - 4]),
     ),
     st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), durability=st.sampled_from(Durability)),
     st.builds(Delete, st.binary(min_size=1, max_size=3), st.integers(0, 2), st.sampled_from([b"f", b"g"])),
@@ -69,7 +71,9 @@ def test_calls_have_all_mutations_in_order(protocol: str, mutations: list[Mutati
     for call in made:
         found = read(call, protocol)
         within = mutations[call.indexes.start : call.indexes.stop]
-        assert (found.tableName, found.attributes) == (b"t", {})
+        (ttl_ms,) = {mutation.ttl_ms for mutation in within}
+        assert found.tableName == b"t"
+        assert found.attributes == ({} if ttl_ms is None else {b"_ttl": struct.pack(">q", ttl_ms)})
         assert [row.row for row in found.rowBatches] == [mutation.row for mutation in within]
         assert {mutation.timestamp_ms for mutation in within} == {found.timestamp}
         assert len({(type(mutation), mutation.durability) for mutation in within}) == 1
@@ -125,6 +129,8 @@ def test_families_are_read_once_and_only_for_row_deletes() -> None:
         (Put(b"k" * 32_768, {b"f:q": b""}, 1), "row key of 32768 bytes"),
         (Put(b"r", {b"f:q": b""}, -1), "not a valid timestamp"),
         (Put(b"r", {b"f:q": b""}, 2**63 - 1), "not a valid timestamp"),
+        (Put(b"r", {b"f:q": b""}, 1, ttl_ms=0), "time to live 0 ms"),
+        (Put(b"r", {b"f:q": b""}, 1, ttl_ms=2**63 - 2), "time to live 9223372036854775806 ms"),
         (Put(b"r", {}, 1), "without a cell"),
         (Put(b"r", {b"f:q": b"", b"fq": b""}, 1), '"fq" is not a column'),
         (Put(b"r", {b":q": b""}, 1), '":q" is not a column'),
