@@ -214,8 +214,13 @@ def _value(value: Any, schema: Mapping[str, Any]) -> Any:
     if kind["type"] == "array" and "format" not in kind["items"]:
         return [name for each in value for name in each.split(",") if name]
     is_path = kind.get("format") == "path" and value != "-" and "://" not in value
-    is_path |= kind.get("format") == "position" and (Path(value).is_file() or value.endswith(".json"))
+    is_path |= kind.get("format") == "position" and _is_file(value)
     return str(Path(value).absolute()) if is_path else value
+
+
+def _is_file(position: str) -> bool:
+    """Whether a position is the path of a file of offsets, and not a group whose name looks like one."""
+    return not position.startswith("group:") and (Path(position).is_file() or position.endswith(".json"))
 
 
 def _written(given: Mapping[str, Any], arguments: Sequence[str]) -> Iterator[str]:

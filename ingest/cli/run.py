@@ -25,7 +25,8 @@ StartOption = Annotated[
     str | None,
     typer.Option(
         metavar="POSITION",
-        help="Where to start without a checkpoint: group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
+        help="Where to start without a checkpoint: group, group:NAME for the committed offsets of another consumer "
+        "group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
     ),
 ]
 

@@ -23,7 +23,7 @@ from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, wr
 from ingest.durable.exchange import NoExchangeError, exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
-from ingest.service.kafka.group import set_group_offsets
+from ingest.service.kafka.group import OF_GROUP, offsets_of_group, set_group_offsets
 from ingest.service.kafka.positions import RESET, ResetNote, acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
@@ -93,16 +93,17 @@ def planned_reset(
     Args:
         configuration: of the pipeline.
         pipeline: reads Kafka.
-        to: earliest, latest, remaining, a time, or the path of a JSON file, `{topic: {partition: offset}}`; partitions
-            that the file does not name keep their offsets. With remaining all keep them, except for those whose
-            records at their offset are deleted.
+        to: earliest, latest, remaining, a time, `group:NAME` for the committed offsets of another consumer group, or
+            the path of a JSON file, `{topic: {partition: offset}}`; partitions that the group has not, or the file does
+            not name, keep their offsets. With remaining all keep them, except for those whose records at their offset
+            are deleted.
         locked: checkpoint of the pipeline, which does not run; None if it may run, and complete its micro-batch.
         recount: also move back a pipeline that writes deferred updates or an archive, which have events twice then.
 
     Raises:
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
             would be counted or archived again.
-        NotFoundError: the pipeline has no checkpoint, or there is no topic.
+        NotFoundError: the pipeline has no checkpoint, there is no topic, or the group has no offsets.
         ConflictError: a replay is not finished, or the state is in HDFS or on another file system that cannot exchange
             folders.
         CheckpointError: the checkpoint is damaged, or a newer version wrote it.
@@ -138,7 +139,8 @@ def planned_reset(
         # a recreated topic's are of other records
         lost = recreated(known_ids, topic_ids)
         valid = {part: offset for part, offset in before.items() if part[0] not in lost}
-        after = _targets(admin, topics, to, valid, pipeline.timezone)
+        group = offsets_of_group(settings, to.removeprefix(OF_GROUP), topics) if to.startswith(OF_GROUP) else None
+        after = _targets(admin, topics, to, valid, pipeline.timezone, group)
     runs = locked is None and checkpoint.is_locked()
     uncommitted = None if runs else checkpoint.uncommitted()
     if not recount:
@@ -186,14 +188,14 @@ def _refuse_recount(
 
 
 def _targets(
-    admin: KafkaAdmin, topics: list[str], to: str, before: Offsets, timezone: str
+    admin: KafkaAdmin, topics: list[str], to: str, before: Offsets, timezone: str, group: Offsets | None
 ) -> dict[TopicPartition, int]:
     begins, ends = admin.earliest(topics), admin.ends(topics)
     path = Path(to)
     if to == "remaining":
         return {part: max(before.get(part, begin), begin) for part, begin in begins.items()}
-    if to not in ("earliest", "latest") and path.is_file():
-        listed = _listed(path)
+    if group is not None or (to not in ("earliest", "latest") and path.is_file()):
+        listed = _listed(path) if group is None else group
         wrong = [
             f"{topic}/{partition} {offset}"
             for (topic, partition), offset in sorted(listed.items())
@@ -201,9 +203,9 @@ def _targets(
         ]
         if wrong:
             raise ConfigError(
-                f'"{path}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
+                f'"{to}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
                 hint=f"the source reads {', '.join(topics)}; 'attr2hbase offsets show' shows the first and the last "
-                "offset of each partition",
+                f"offset of each partition{'' if group is None else '; write the others to a JSON file'}",
             )
         return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}
     if path.suffix == ".json":

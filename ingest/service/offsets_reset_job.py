@@ -17,8 +17,9 @@ class OffsetsResetOptions(Model):
     """Where the pipeline starts."""
 
     to: Position = option(
-        "earliest, latest, a time as in 2026-01-31T12:00:00Z, or a JSON file {TOPIC: {PARTITION: OFFSET}}; with "
-        "remaining, the acknowledged offsets, or the first ones that are left where the topic has deleted these."
+        "earliest, latest, a time as in 2026-01-31T12:00:00Z, group:NAME for the committed offsets of another consumer "
+        "group, or a JSON file {TOPIC: {PARTITION: OFFSET}}; with remaining, the acknowledged offsets, or the first "
+        "ones that are left where the topic has deleted these."
     )
     recount: bool = option("Also move back if deferred updates or an archive then have events twice.", default=False)
 

@@ -1,15 +1,18 @@
 """The Kafka source at the start of a query: topics of the checkpoint that a real broker no longer has."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from ingest.api import ConfigError, PositionLostError, Source
+from ingest.api import ConfigError, NotFoundError, PositionLostError, Source
 from ingest.catalog import Catalog
 from ingest.config import load
+from ingest.kafka.offsets import GroupOffsets
 from ingest.observe.metrics import Metrics
 from ingest.service.sources import open_source
+from ingest.sources.kafka import Start
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
@@ -56,6 +59,21 @@ def test_deleted_topic_of_a_checkpoint_is_named(kafka: Kafka, tmp_path: Path, to
     assert lost.value.message.startswith(f'topic "{gone}" was deleted: the checkpoint has offsets')
     assert advice in (lost.value.hint or "")
     assert kafka.committed(group, beside) == ({0: 1} if beside in written else {})
+
+
+def test_start_at_the_offsets_of_another_group(kafka: Kafka, tmp_path: Path) -> None:
+    topic, group, other = kafka.create_topic("taken", partitions=2), unique("group"), unique("connect-taken")
+    kafka.produce(topic, ["a", "b"])
+    source = source_of(kafka, tmp_path, f"group: {group}, topics: [{topic}]", start_from=f"group:{other}")
+    with pytest.raises(NotFoundError, match=f'group "{other}" has no offsets of {topic}'):
+        source.identity()
+    with closing(GroupOffsets(source.settings, other)) as offsets:
+        offsets.commit({(topic, 1): 1})
+    source.identity()
+    assert source._start == Start("offsets", offsets={topic: {1: 1}}, text=f"group:{other}")
+    nameless = source_of(kafka, tmp_path, f"group: {group}, topics: [{topic}]", start_from="group:")
+    with pytest.raises(ConfigError, match="names no consumer group"):
+        nameless.identity()
 
 
 def test_start_in_the_future_is_refused_because_all_records_would_be_skipped(kafka: Kafka, tmp_path: Path) -> None:

@@ -4,12 +4,16 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ingest.api import NotFoundError
 from ingest.durable.lock import FolderLock
+from ingest.kafka.offsets import GroupOffsets
+from ingest.kafka.settings import KafkaConnection
 from tests.support.audit import rocksdb_table
 from tests.support.by_key import PIPELINE, content_of
 from tests.support.checkpoint import CheckpointReader, acknowledge
@@ -127,12 +131,19 @@ class TestReset:
         listed.write_text(json.dumps({self.topic: {"1": 6}}))
         assert f"{self.topic}/1 6" in self.reset(service, str(listed), code=2)[1]
 
+        other = unique("connect-hits")
+        self.reset(service, f"group:{other}", code=NotFoundError.exit_code)
+        with closing(GroupOffsets(KafkaConnection(brokers=kafka.brokers), other)) as offsets:
+            offsets.commit({(self.topic, 0): 2})
+        self.reset(service, f"group:{other}")
+        assert self.acknowledged(service) == [2, 4]
+
         self.reset(service, "latest")
         assert self.acknowledged(service) == [5, 5]
         self.reset(service, "earliest")
         assert self.acknowledged(service) == [0, 0]
         assert kafka.committed(self.group, self.topic) == {0: 0, 1: 0}
-        assert len(list(self.kept.iterdir())) == 4
+        assert len(list(self.kept.iterdir())) == 5
 
     def test_events_of_deferred_updates_are_counted_again_only_on_request(
         self, service: Service, kafka: Kafka, tmp_path: Path

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 
-from ingest.api import ConflictError, IngestError, SourceUnavailableError, TopicPartition
+from ingest.api import ConfigError, ConflictError, IngestError, NotFoundError, SourceUnavailableError, TopicPartition
 from ingest.clock import now_ms
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffset, GroupOffsets
@@ -29,6 +29,8 @@ TICK_S = 0.5  # maximum delay between the acknowledgement of a batch and the com
 LAG_S = 5.0  # between checks of an idle topic: its end offsets and its id
 UNAVAILABLE_S = 10.0  # without an answer: reported within 15 s; the election of a new leader takes less
 RECOMMIT_S = 12 * 3600.0  # brokers delete group offsets a week after the last commit, or sooner if so configured
+OF_GROUP = "group:"
+"""Start of a position that is the committed offsets of another consumer group."""
 CLOSE_S = 10.0  # for the last commit: more than a broker takes, less than a stop timeout
 
 _log = logger(__name__)
@@ -223,6 +225,28 @@ class OffsetCommitter:
         for part, records in lags.items():
             self._metrics.lag(self._pipeline, *part, records)
         self._metrics.unread(self._pipeline, sum(lags.values()), time.time())
+
+
+def offsets_of_group(connection: KafkaConnection, group: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
+    """
+    The committed offsets of any consumer group, as of the tool whose place a pipeline takes.
+
+    Raises:
+        ConfigError: the name is empty.
+        NotFoundError: it has none of these topics.
+        SourceUnavailableError: the cluster does not answer.
+    """
+    if not group:
+        raise ConfigError(f'"{OF_GROUP}" names no consumer group', hint=f"write {OF_GROUP}NAME")
+    with closing(GroupOffsets(connection, group)) as offsets:
+        found = offsets.committed(topics)
+    if not found:
+        raise NotFoundError(
+            f'group "{group}" has no offsets of {", ".join(topics)}',
+            hint="'kafka-consumer-groups.sh --list' lists the groups; a group without members loses its offsets after "
+            "some time, by default a week",
+        )
+    return found
 
 
 def set_group_offsets(

@@ -22,7 +22,7 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
 from ingest.service.kafka.clock import check_clock
-from ingest.service.kafka.group import OffsetCommitter, leave_topics, set_group_offsets
+from ingest.service.kafka.group import OF_GROUP, OffsetCommitter, leave_topics, offsets_of_group, set_group_offsets
 from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
@@ -248,7 +248,12 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     "pipelines of the file without a checkpoint",
                 )
             return Start("offsets", offsets=by_topic(committed), text="group")
+        if self.context.start_from.startswith(OF_GROUP):
+            found = offsets_of_group(self.settings, self.context.start_from.removeprefix(OF_GROUP), topics)
+            return Start("offsets", offsets=by_topic(found), text=self.context.start_from)
         try:
             return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
-            raise ConfigError(str(error), hint="--start-from takes group, earliest, latest or a time") from error
+            raise ConfigError(
+                str(error), hint="--start-from takes group, group:NAME, earliest, latest or a time"
+            ) from error

@@ -215,6 +215,21 @@ def test_file_of_offsets(resets: Resets):
     assert resets.planned(AFTER).after == AFTER
 
 
+def test_offsets_of_another_group(resets: Resets, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    def offsets_of_group(_connection: object, group: str, topics: list[str]) -> dict[TopicPartition, int]:
+        asked.append((group, topics))
+        return {("t", 0): len(asked) * 5}
+
+    monkeypatch.setattr(offsets_reset, "offsets_of_group", offsets_of_group)
+    assert resets.planned("group:connect-hits.json").after == {("t", 0): 5, ("t", 1): 9}  # the group has one partition
+    assert asked == [("connect-hits.json", ["t"])]
+    asked.append(("", []))
+    with pytest.raises(ConfigError, match='"group:a" has offsets that the topics of the source do not have: t/0 15'):
+        resets.planned("group:a")
+
+
 @pytest.mark.parametrize(
     ("acknowledged", "start", "end", "lag", "lost"),
     [(None, 3, 10, 7, 0), (5, 3, 10, 5, 0), (1, 3, 10, 9, 2), (12, 3, 10, 0, 0), (5, None, None, None, 0)],
