@@ -158,6 +158,7 @@ _SECTIONS: Mapping[str, Mapping[str, Word]] = {
             {
                 "plan": FunctionWord("Show how the tables in the stores differ.", "table.plan"),
                 "apply": FunctionWord("Change the tables in the stores to what is declared.", "table.apply"),
+                "compare": FunctionWord("Show which rows of two tables differ.", "table_compare.compare"),
             },
         ),
         **_of_features("Look after them"),

@@ -9,6 +9,7 @@ import typer
 from ingest.amounts import counted
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
+from ingest.cli.shown_diff import SIGNS
 
 if TYPE_CHECKING:
     from sinks.dumps.listing import Dump
@@ -29,8 +30,6 @@ AtOption = Annotated[
     ),
 ]
 TableOfDumpArgument = Annotated[str, typer.Argument(metavar="TABLE", help="Name of the table.")]
-
-_SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 
 
 def ls(out: Output, root: RootArgument) -> None:
@@ -272,9 +271,9 @@ def diff(
                 for name, each in (("before", row.before), ("after", row.after))
             }
             out.plain({"change": row.kind.value, "row": to_notation(row.key), **versions})
-            sign, color = _SIGNS[row.kind]
+            sign, color = SIGNS[row.kind]
             out.parts((f"{sign} ", color), (readable(row.key), ""))
-    out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in _SIGNS))
+    out.done(", ".join(f"{counts[kind]:,} {kind}" for kind in SIGNS))
 
 
 def note_unpinned(out: Output) -> Callable[[str], None]:

@@ -144,7 +144,7 @@ class OpenTable(NamedTuple):
 
 @contextmanager
 def reading(
-    out: Output, file: str, table: str, *, with_blobs: bool = False, is_raw: bool = False
+    out: Output, file: str, table: str, *, store: str | None = None, with_blobs: bool = False, is_raw: bool = False
 ) -> Iterator[OpenTable]:
     """
     A table, open for reading; a service may write to it meanwhile.
@@ -153,6 +153,7 @@ def reading(
         out: of the command.
         file: of the pipeline.
         table: its name.
+        store: name of its store; None for that which the file says.
         with_blobs: the reader returns large values in place of pointers to their blobs.
         is_raw: what is stored is read and shown: update rows are not merged, and values are bytes.
 
@@ -169,17 +170,17 @@ def reading(
     from sinks.scanning.table_reader import TableReader, recorded_merging
     from sinks.updates.feature import Updates
 
-    with _opened(out, file, table) as (configuration, catalog, store):
-        if is_raw and (rows := RowFormat.recorded(store, table)).updates:
-            _warn_of_rows_outside(out, file, table, store, Distribution.of(rows.buckets))
-            yield OpenTable(store, RawRows(store, table, rows), AS_BYTES, configuration)
+    with _opened(out, file, table, store) as (configuration, catalog, name, opened):
+        if is_raw and (rows := RowFormat.recorded(opened, table)).updates:
+            _warn_of_rows_outside(out, file, table, opened, Distribution.of(rows.buckets))
+            yield OpenTable(opened, RawRows(opened, table, rows), AS_BYTES, configuration)
             return
-        declared = planned_in(configuration, configuration.store_of_table(table), table, Updates(), catalog)
-        resolve = _resolving(configuration, store, table) if with_blobs else None
-        reader = TableReader(store, table, recorded_merging(store, table, declared), resolve)
-        _warn_of_rows_outside(out, file, table, store, reader.distribution)
+        declared = planned_in(configuration, name, table, Updates(), catalog)
+        resolve = _resolving(configuration, opened, table) if with_blobs else None
+        reader = TableReader(opened, table, recorded_merging(opened, table, declared), resolve)
+        _warn_of_rows_outside(out, file, table, opened, reader.distribution)
         types = AS_BYTES if is_raw else configuration.column_types(table)
-        yield OpenTable(store, reader, types, configuration)
+        yield OpenTable(opened, reader, types, configuration)
 
 
 def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
@@ -193,12 +194,15 @@ def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) 
 
 
 @contextmanager
-def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration, Catalog, Store[Any]]]":
-    """The configuration of a file and its catalog, and the store of an existing table, open for reading."""
+def _opened(
+    out: Output, file: str, table: str, name: str | None
+) -> "Iterator[tuple[Configuration, Catalog, str, Store[Any]]]":
+    """The configuration of a file, its catalog, and the store of an existing table: its name, and open for reading."""
     from ingest.plan.stores import missing_table, reading_store
 
     configuration, catalog = loaded(out, file, shows_records=True)
-    component = configuration.stores[configuration.store_of_table(table)]
+    name = configuration.store_of_table(table) if name is None else name
+    component = configuration.stores[name]
     with reading_store(component, catalog) as store:
         tables = store.tables()
         if table not in tables:
@@ -209,7 +213,7 @@ def _opened(out: Output, file: str, table: str) -> "Iterator[tuple[Configuration
             creates = "run --once" if component.settings.creates_tables else "table apply"
             empty = f"the store has no tables yet: run '{command_line(file, creates)}'"
             raise missing_table(table, tables, if_empty=empty)
-        yield configuration, catalog, store
+        yield configuration, catalog, name, store
 
 
 def _warn_of_rows_outside(

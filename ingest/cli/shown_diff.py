@@ -8,7 +8,8 @@ from ingest.api.notation import from_notation, readable
 from ingest.cli.output import Output
 from ingest.formats.times import moment
 
-_SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
+"""Change -> its sign and colour."""
 _COLORS = {"kept": "green", "dropped": "yellow", "failed": "red", "stops": "red"}
 _WIDTH = 80  # columns of lines and tables that are not on a terminal
 _MOST = 56  # characters of a value, so that its line is no longer; JSON has all
@@ -92,7 +93,7 @@ def _show_table(out: Output, table: Mapping[str, Any], more: str) -> None:
     out.line()
     out.parts((f"{name} ", "bold"), (f"rows: {_counts(table['rows'])}; cells: {_counts(table['cells'])}", ""))
     for row in table["changed_rows"]:
-        sign, color = _SIGNS[row["change"]]
+        sign, color = SIGNS[row["change"]]
         stored = f", stored as {_bytes(row['row'])}" if "key" in row else ""
         about = f"{stored} (event {row['input']})"
         out.parts((f"  {sign} ", color), (_bytes(row.get("key", row["row"])), "bold"), (about, "dim"))
@@ -102,7 +103,7 @@ def _show_table(out: Output, table: Mapping[str, Any], more: str) -> None:
 
 
 def _show_cell(out: Output, cell: Mapping[str, Any], *, is_marked: bool) -> None:
-    sign, color = _SIGNS[cell["change"]]
+    sign, color = SIGNS[cell["change"]]
     head = (f"      {sign} " if is_marked else "      ", color)
     old, new = cell["old"], cell["new"]
     if old is not None and new is not None:
@@ -117,7 +118,7 @@ def _show_cell(out: Output, cell: Mapping[str, Any], *, is_marked: bool) -> None
 def _changed(out: Output, old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[str, str]:
     """What differs between two writes: their values, else the times, the times to live, or how many there are."""
     if old["value"] != new["value"]:
-        return _around(_written(out, old), _written(out, new))
+        return around(_written(out, old), _written(out, new))
     if old["timestamp_ms"] != new["timestamp_ms"]:
         return moment(old["timestamp_ms"]), moment(new["timestamp_ms"])
     if old.get("ttl_ms") != new.get("ttl_ms"):
@@ -181,7 +182,7 @@ def _cut(text: str) -> str:
     return text if len(text) <= _MOST else f"{text[: _MOST - 1]}…"
 
 
-def _around(old: str, new: str) -> tuple[str, str]:
+def around(old: str, new: str) -> tuple[str, str]:
     """Two texts, or parts of them from shortly before the first difference on."""
     if len(old) <= _MOST and len(new) <= _MOST:
         return old, new

@@ -1,8 +1,7 @@
 """The differences of a table between two dumps."""
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from contextlib import ExitStack, closing
-from enum import StrEnum
 from heapq import heappop, heappush
 from typing import NamedTuple
 
@@ -12,15 +11,7 @@ from sinks.dumps.file_ref import FileRef
 from sinks.dumps.listing import Dump, DumpFile
 from sinks.dumps.reading import refuse_bad, rows_of
 from sinks.dumps.rows import DumpRow
-from sinks.scanning.paired_rows import paired
-
-
-class Difference(StrEnum):
-    """What has become of a row."""
-
-    ADDED = "added"
-    REMOVED = "removed"
-    CHANGED = "changed"
+from sinks.scanning.paired_rows import Difference, differing
 
 
 class RowDifference(NamedTuple):
@@ -57,7 +48,9 @@ def diff_table(before: Dump, after: Dump, table: str) -> Generator[RowDifference
     """
     with ExitStack() as opened:
         old, new = (opened.enter_context(closing(rows_in_order(dump, table))) for dump in (before, after))
-        yield from _differences(old, new)
+        for one, other, kind in differing(old, new, lambda row: row.cells):
+            if kind is not None:
+                yield RowDifference(kind, one, other)
 
 
 def rows_in_order(dump: Dump, table: str) -> Generator[DumpRow]:
@@ -111,13 +104,3 @@ def _push(heads: list[tuple[bytes, int, DumpRow, Generator[DumpRow]]], rows: Gen
 def _first_row(file: DumpFile) -> bytes:
     """Of a file in a dump with a manifest; without one, the first key of all, so the file is opened at once."""
     return b"" if file.described is None else file.described.first_row
-
-
-def _differences(old: Iterator[DumpRow], new: Iterator[DumpRow]) -> Generator[RowDifference]:
-    for before, after in paired(old, new):
-        if after is None:
-            yield RowDifference(Difference.REMOVED, before, None)
-        elif before is None:
-            yield RowDifference(Difference.ADDED, None, after)
-        elif before.cells != after.cells:
-            yield RowDifference(Difference.CHANGED, before, after)

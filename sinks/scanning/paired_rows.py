@@ -1,6 +1,7 @@
 """The rows of two tables side by side, by their keys."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from enum import StrEnum
 from typing import Protocol, TypeVar
 
 
@@ -13,6 +14,14 @@ class Keyed(Protocol):
 
 
 R = TypeVar("R", bound=Keyed)
+
+
+class Difference(StrEnum):
+    """How the second of two tables differs from the first in a row."""
+
+    ADDED = "added"
+    REMOVED = "removed"
+    CHANGED = "changed"
 
 
 def paired(first: Iterator[R], second: Iterator[R]) -> Iterator[tuple[R | None, R | None]]:
@@ -34,3 +43,21 @@ def paired(first: Iterator[R], second: Iterator[R]) -> Iterator[tuple[R | None, 
         else:
             yield one, other
             one, other = next(first, None), next(second, None)
+
+
+def differing(
+    first: Iterator[R], second: Iterator[R], content: Callable[[R], object]
+) -> Iterator[tuple[R | None, R | None, Difference | None]]:
+    """
+    As `paired`, with what differs; None for rows of the same content.
+
+    Args:
+        first: rows with ascending keys.
+        second: as well.
+        content: of a row, which is compared.
+    """
+    for one, other in paired(first, second):
+        if one is None or other is None:
+            yield one, other, Difference.ADDED if one is None else Difference.REMOVED
+        else:
+            yield one, other, None if content(one) == content(other) else Difference.CHANGED
