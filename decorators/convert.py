@@ -27,12 +27,14 @@ class Form(StrEnum):
     NUMBER = "number"
     BOOL = "bool"
     BOOL8 = "bool8"
+    INT8 = "int8"
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
     FLOAT32 = "float32"
     FLOAT64 = "float64"
     BIGINT = "bigint"
+    BIGDECIMAL = "bigdecimal"
     PHOENIX_TINYINT = "phoenix_tinyint"
     PHOENIX_SMALLINT = "phoenix_smallint"
     PHOENIX_INTEGER = "phoenix_integer"
@@ -61,6 +63,7 @@ class Form(StrEnum):
     BASE64URL = "base64url"
     PERCENT = "percent"
     FORM = "form"
+    STRING_BINARY = "string_binary"
     UTF8 = "utf8"
     UTF16LE = "utf-16le"
     UTF16BE = "utf-16be"
@@ -91,7 +94,7 @@ _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
 _PHOENIX = MappingProxyType({Form(f"phoenix_{kind}"): kind for kind in PhoenixType})
 _BOOLS = frozenset({Form.BOOL, Form.BOOL8, Form.PHOENIX_BOOLEAN})
 _BINARY_NUMBERS = frozenset(
-    {Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT, *_PHOENIX}
+    {Form.INT8, Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT, Form.BIGDECIMAL, *_PHOENIX}
 ) - {Form.PHOENIX_BOOLEAN}
 _READ_ONLY = frozenset({Form.DURATION, Form.SIZE})
 _BINARY = _BINARY_NUMBERS | {Form.BOOL8, Form.PHOENIX_BOOLEAN, Form.AUTO}
@@ -124,9 +127,11 @@ class ConvertSettings(EditSettings):
     )
     decode: Form | None = option(
         "The type of the value that is read: a big-endian number (`int64`, `float32` …, or `bigint` of any length), "
+        "a decimal as in HBase's `Bytes.toBytes` (`bigdecimal`: the scale in 4 bytes, then a `bigint`), "
         "HBase's single byte for a boolean (`bool8`), a type of Apache Phoenix (`phoenix_bigint` …), `hex`, `base64`, "
         "`base64url`, percent-encoded text (`percent`; "
-        "`form` also reads + as a space), text in a character set, or text to normalise: a `number` loses surrounding "
+        "`form` also reads + as a space), text with `\\xNN` for bytes, as HBase's shell prints them (`string_binary`), "
+        "text in a character set, or text to normalise: a `number` loses surrounding "
         "white space, plus sign, needless zeros and exponent, a `bool` becomes `true` or `false`, a `duration` such as "
         "`1h2m3.5s` or `5.4 ms` seconds, a `size` such as `2.5 MB` or `1GiB` bytes. Left out: UTF-8 text or raw bytes.",
         default=None,
@@ -146,7 +151,8 @@ class ConvertSettings(EditSettings):
         "With `decode: number`: the grouping separators, which are ignored between two digits.", default="", example=","
     )
     scale: int = option(
-        "With `bigint`: number of digits after the point, as the `scale` in the schema of a Decimal of Kafka Connect.",
+        "With `bigint`: number of digits after the point, as the `scale` in the schema of a Decimal of Kafka Connect. "
+        "With `encode: bigdecimal`: the same, by default as many as the number needs.",
         default=0,
         ge=0,
         le=big_integers.MAX_SCALE,
@@ -171,8 +177,10 @@ class ConvertSettings(EditSettings):
             raise PydanticCustomError("conflict", "`{form}` is for `decode`", {"form": self.encode, "option": "encode"})
         if self.decode is not Form.NUMBER and (self.decimal != "." or self.grouping):
             raise PydanticCustomError("conflict", "`decimal` and `grouping` go with `decode: number`")
-        if self.scale and Form.BIGINT not in {self.decode, self.encode}:
-            raise PydanticCustomError("conflict", "`scale` goes with `bigint`", {"option": "scale"})
+        if self.scale and Form.BIGINT not in {self.decode, self.encode} and self.encode is not Form.BIGDECIMAL:
+            raise PydanticCustomError(
+                "conflict", "`scale` goes with `bigint` and `encode: bigdecimal`", {"option": "scale"}
+            )
         if self.decimal in self.grouping:
             raise PydanticCustomError("conflict", "a character cannot be in both `decimal` and `grouping`")
         if self.on_invalid is OnInvalidValue.REPLACE and not {self.decode, self.encode} & _CHARSETS:
@@ -254,7 +262,8 @@ class Convert(Decorator[ConvertSettings]):
     (1,024); a unit with two meanings, such as K, M and Mb, is invalid.
 
     Source: own design; org.apache.hadoop.hbase.util.Bytes, org.apache.phoenix.schema.types, RFC 4648, RFC 3986, the
-    HTML standard for forms, for `bigint` java.math.BigInteger, for `duration` Go's time.ParseDuration with d and w, for
+    HTML standard for forms, for `bigint` java.math.BigInteger, for `string_binary`
+    `toStringBinary` of Bytes, for `duration` Go's time.ParseDuration with d and w, for
     `size` IEC 80000-13; base64 without padding is read as by java.util.Base64.
     """
 
@@ -313,6 +322,18 @@ class Convert(Decorator[ConvertSettings]):
             settings="{source: price, decode: bigint, scale: 3}",
             attributes={"price": b"\x21\x34"},
             after={"price": "8.500"},
+        ),
+        Example(
+            "a decimal as HBase's `Bytes` and Flink write it",
+            settings="{attributes: {price: '2hb_d:price'}, encode: bigdecimal, scale: 2}",
+            attributes={"price": "8.5"},
+            after={"2hb_d:price": b"\0\0\0\2\x03\x52"},
+        ),
+        Example(
+            "bytes as HBase's shell prints them",
+            settings="{source: id, decode: string_binary}",
+            attributes={"id": r"u-\x00\x2A"},
+            after={"id": b"u-\0*"},
         ),
         Example("one encoding to another", settings="{decode: hex, encode: base64}", body="00ff", body_after="AP8="),
         Example(
@@ -421,6 +442,8 @@ def _writer(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
     match form:
         case Form.BIGINT:
             return big_integers.writer(settings.scale)
+        case Form.BIGDECIMAL:
+            return big_integers.decimal_writer(settings.scale if "scale" in settings.model_fields_set else None)
         case _ if form in _CHARSETS:
             return recoder(Form.UTF8, form, replaces=replaces)
         case _:
@@ -430,6 +453,7 @@ def _writer(settings: ConvertSettings, form: Form, *, replaces: bool) -> Callabl
 _READ: Mapping[str, Callable[[bytes], bytes]] = {
     Form.BOOL: booleans.word,
     Form.BOOL8: booleans.of_byte,
+    Form.BIGDECIMAL: big_integers.decimal_reader,
     Form.DURATION: quantities.seconds_of,
     Form.SIZE: quantities.bytes_of,
     **{form: phoenix.READ[kind] for form, kind in _PHOENIX.items()},

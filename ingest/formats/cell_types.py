@@ -24,6 +24,8 @@ from ingest.formats.json_text import refuse_constant
 
 T = TypeVar("T")
 
+INT8 = Struct(">b")
+"""Layout of a byte of Java, which is no type of a column here."""
 INT16 = Struct(">h")
 """Layout of `Bytes.toBytes(short)`."""
 INT32 = Struct(">i")
@@ -152,6 +154,7 @@ def _decode_json(value: bytes) -> str:
 
 NUMBERS: Mapping[str, Codec[Any]] = MappingProxyType(
     {
+        "int8": _whole_number(INT8, "int8"),
         "int16": _whole_number(INT16, "int16"),
         "int32": _whole_number(INT32, "int32"),
         "int64": _whole_number(INT64, "int64"),

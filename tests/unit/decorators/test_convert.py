@@ -26,6 +26,21 @@ def converted(options, value):
 @pytest.mark.parametrize(
     ("options", "before", "after"),
     [
+        ("encode: int8", b"-128", b"\x80"),
+        ("decode: int8", b"\xff", b"-1"),
+        ("decode: bool, encode: int8", b"yes", b"\1"),
+        ("encode: bigdecimal", b"-1.50", b"\0\0\0\1\xf1"),
+        ("encode: bigdecimal", b"1e3", b"\0\0\0\0\x03\xe8"),
+        ("encode: bigdecimal", b"0", b"\0\0\0\0\0"),
+        ("encode: bigdecimal, scale: 0", b"7.0", b"\0\0\0\0\7"),
+        ("encode: bigdecimal, scale: 3", b"-1.5", b"\0\0\0\3\xfa\x24"),
+        ("decode: bigdecimal", b"\0\0\0\3\xfa\x24", b"-1.500"),
+        ("decode: bigdecimal", b"\xff\xff\xff\xfe\7", b"700"),
+        ("decode: bigdecimal", b"\xff\xff\xff\xfe\0", b"0"),
+        ("decode: bigdecimal, encode: int64", b"\0\0\0\1\x14", b"\0\0\0\0\0\0\0\2"),
+        ("decode: string_binary", rb"u-\x00\x2a\xC3\xa4\y", b"u-\0*\xc3\xa4\\y"),
+        ("encode: string_binary", b"u-\0\xff ~\x7f\\x", rb"u-\x00\xFF ~\x7F\x5Cx"),
+        ("decode: string_binary, encode: hex", rb"\x00A", b"0041"),
         ("encode: int16", b"-2", b"\xff\xfe"),
         ("encode: int32", b"2147483647", b"\x7f\xff\xff\xff"),
         ("encode: int64", b"1e3", bytes(6) + b"\x03\xe8"),
@@ -182,6 +197,16 @@ def test_numbers_are_normalised(options, before, after):
         ("decode: duration", b"5", "not_a_number"),
         ("decode: size", b"5K", "not_a_number"),
         ("decode: size, encode: int64", b"0.3KiB", "not_a_number"),
+        ("encode: int8", b"128", "number_too_large"),
+        ("decode: int8", b"\0\0", "bad_encoding"),
+        ("encode: bigdecimal", b"x", "not_a_number"),
+        ("encode: bigdecimal, scale: 1", b"0.25", "number_too_large"),
+        ("encode: bigdecimal, scale: 0", b"0.5", "number_too_large"),
+        ("decode: bigdecimal", b"\0\0\0\1", "bad_encoding"),
+        ("decode: bigdecimal", b"\0\0\0\x65\1", "bad_encoding"),
+        ("decode: bigdecimal", b"\0\0\0\1" + bytes(1_025), "bad_encoding"),
+        ("decode: string_binary", rb"a\x0g", "bad_encoding"),
+        ("decode: string_binary", rb"a\x", "bad_encoding"),
         ("decode: bigint", b"", "bad_encoding"),
         ("decode: bigint", bytes(1_025), "bad_encoding"),
         ("encode: bigint", b"x", "not_a_number"),
@@ -240,12 +265,12 @@ def test_percent_encoding_is_read_in_pieces(text, size):
         assert read_percent(text.encode()) == unquote_to_bytes(text)
 
 
-@given(st.binary(), st.sampled_from(["hex", "base64", "base64url", "percent", "form"]))
+@given(st.binary(), st.sampled_from(["hex", "base64", "base64url", "percent", "form", "string_binary"]))
 def test_bytes_round_trip(value, form):
     assert converted(f"decode: {form}", converted(f"encode: {form}", value)) == value
 
 
-@given(st.data(), st.sampled_from(["int16", "int32", "int64"]))
+@given(st.data(), st.sampled_from(["int8", "int16", "int32", "int64"]))
 def test_integers_round_trip(data, form):
     bits = int(form[3:])
     number = b"%d" % data.draw(st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1))
