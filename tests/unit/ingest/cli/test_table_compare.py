@@ -73,6 +73,8 @@ def test_a_part_and_the_times(ingest, tables):
     assert ingest("table", "compare", "hits", "hits").err == "4 rows equal\n"
     result = ingest("table", "compare", "hits", "new", "--prefix", "a", "--times", "--columns", "f:q")
     assert result.out.splitlines() == ["~ a", "    ~ f:q = 1970-01-01T00:00:00.005Z -> 1970-01-01T00:00:00.007Z"]
+    early = ("--from", "1970-01-01T00:00:00.005Z", "--to", "1970-01-01T00:00:00.007Z")
+    assert ingest("table", "compare", "hits", "new", *early).err == "4 removed; 0 rows equal\n"
     result = ingest("table", "compare", "hits", "new", "--limit", "1")
     assert (result.out.splitlines()[0], "- c" in result.out) == ("~ b", False)
     assert "1 removed" in result.err
