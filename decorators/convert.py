@@ -18,7 +18,6 @@ from ingest.formats import big_integers, booleans, quantities
 from ingest.formats.charsets import recoder
 from ingest.formats.number_notation import number_reader
 from ingest.formats.number_types import number_or_text
-from ingest.formats.phoenix import PhoenixType
 
 
 class Form(StrEnum):
@@ -91,7 +90,7 @@ class Form(StrEnum):
 
 
 _CHARSETS = frozenset(list(Form)[list(Form).index(Form.UTF8) :])
-_PHOENIX = MappingProxyType({Form(f"phoenix_{kind}"): kind for kind in PhoenixType})
+_PHOENIX = MappingProxyType({Form(f"phoenix_{kind}"): kind for kind in phoenix.WRITE})
 _BOOLS = frozenset({Form.BOOL, Form.BOOL8, Form.PHOENIX_BOOLEAN})
 _BINARY_NUMBERS = frozenset(
     {Form.INT8, Form.INT16, Form.INT32, Form.INT64, Form.FLOAT32, Form.FLOAT64, Form.BIGINT, Form.BIGDECIMAL, *_PHOENIX}

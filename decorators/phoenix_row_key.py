@@ -3,15 +3,16 @@
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
+from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, option
 from ingest.api.event_errors import BadEncodingError, NoAttributeError
 from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnMissing
+from ingest.decorating.row_keys import RowKeyOfPartsSettings
 from ingest.expressions import Template, phoenix
 from ingest.formats.phoenix import MAX_SALT_BUCKETS, PhoenixType, binary, char, flipped, salt_byte
 
@@ -28,37 +29,8 @@ class NullInKeyError(DecorateError):
     remedy = "Set the attribute earlier, or guard with `when`; only VARCHAR, VARBINARY and DECIMAL can be NULL."
 
 
-class KeyType(StrEnum):
-    """The type of a column of the primary key; the names are those of SQL."""
-
-    TINYINT = "tinyint"
-    SMALLINT = "smallint"
-    INTEGER = "integer"
-    BIGINT = "bigint"
-    FLOAT = "float"
-    DOUBLE = "double"
-    DECIMAL = "decimal"
-    BOOLEAN = "boolean"
-    DATE = "date"
-    TIME = "time"
-    TIMESTAMP = "timestamp"
-    UNSIGNED_TINYINT = "unsigned_tinyint"
-    UNSIGNED_SMALLINT = "unsigned_smallint"
-    UNSIGNED_INT = "unsigned_int"
-    UNSIGNED_LONG = "unsigned_long"
-    UNSIGNED_FLOAT = "unsigned_float"
-    UNSIGNED_DOUBLE = "unsigned_double"
-    UNSIGNED_DATE = "unsigned_date"
-    UNSIGNED_TIME = "unsigned_time"
-    UNSIGNED_TIMESTAMP = "unsigned_timestamp"
-    CHAR = "char"
-    VARCHAR = "varchar"
-    BINARY = "binary"
-    VARBINARY = "varbinary"
-
-
-_OF_WIDTH = frozenset({KeyType.CHAR, KeyType.BINARY})
-_VARIABLE = frozenset({KeyType.VARCHAR, KeyType.VARBINARY, KeyType.DECIMAL})
+_OF_WIDTH = frozenset({PhoenixType.CHAR, PhoenixType.BINARY})
+_VARIABLE = frozenset({PhoenixType.VARCHAR, PhoenixType.VARBINARY, PhoenixType.DECIMAL})
 
 
 class Order(StrEnum):
@@ -72,7 +44,7 @@ class PhoenixPart(Model):
     """A column of the primary key."""
 
     value: Template = option("Template of the value.", example="%{host}")
-    type: KeyType = option("Type of the column, as in `CREATE TABLE`.", example="bigint", strict=False)
+    type: PhoenixType = option("Type of the column, as in `CREATE TABLE`.", example="bigint", strict=False)
     order: Order = option("Order of the column, as in `CREATE TABLE`.", default="asc", strict=False)
     width: int | None = option(
         "Bytes of a `char` or `binary`, which need it: the number in CHAR(4).", default=None, example=4, ge=1, le=4096
@@ -84,25 +56,22 @@ class PhoenixPart(Model):
             raise PydanticCustomError("missing", "a `{type}` needs `width`", {"type": self.type})
         if self.type not in _OF_WIDTH and self.width is not None:
             raise PydanticCustomError("conflict", "`width` is only for `char` and `binary`", {"option": "width"})
-        if self.type is KeyType.BOOLEAN and self.order is Order.DESC:
+        if self.type is PhoenixType.BOOLEAN and self.order is Order.DESC:
             raise PydanticCustomError(
                 "conflict",
                 "Phoenix reads every descending BOOLEAN that it has written as false; declare the column ascending",
                 {"option": "order"},
             )
-        if self.type is KeyType.VARBINARY and self.order is Order.DESC:
+        if self.type is PhoenixType.VARBINARY and self.order is Order.DESC:
             raise PydanticCustomError("conflict", "Phoenix has no descending VARBINARY", {"option": "order"})
         return self
 
 
-class PhoenixRowKeySettings(Settings):
+class PhoenixRowKeySettings(RowKeyOfPartsSettings):
     """Options of the phoenix_row_key decorator."""
 
-    other_names: ClassVar[None] = None
-
-    attribute: str = option("Attribute that receives the key.", default="2hb_")
     parts: list[PhoenixPart] = option(
-        "The columns of the primary key, in the order of its constraint.",
+        "The columns of the primary key, in the order of its constraint; an empty one is NULL.",
         example=[{"value": "%{host}", "type": "varchar"}, {"value": "%{timestamp}", "type": "date", "order": "desc"}],
         min_length=1,
     )
@@ -113,33 +82,13 @@ class PhoenixRowKeySettings(Settings):
         ge=1,
         le=MAX_SALT_BUCKETS,
     )
-    on_missing: OnMissing = option(
-        "If a part names an attribute that the event does not have, the event fails (`error`), no key is set and the "
-        "sink decides (`unset`), or the attribute is `empty` text; an empty part is NULL.",
-        default="error",
-        strict=False,
-    )
 
     @field_validator("parts")
     @classmethod
     def _varbinary_is_last(cls, parts: list[PhoenixPart]) -> list[PhoenixPart]:
-        if any(part.type is KeyType.VARBINARY for part in parts[:-1]):
+        if any(part.type is PhoenixType.VARBINARY for part in parts[:-1]):
             raise PydanticCustomError("conflict", "only the last part can be a `varbinary`, as in Phoenix")
         return parts
-
-    @property
-    def makes_row_keys(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def always_sets_made(self) -> bool:
-        """False if a missing attribute may leave the key unset."""
-        return self.on_missing is not OnMissing.UNSET
-
-    def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """The key, from its parts."""
-        return {f"attribute:{self.attribute}": ("parts",)}
 
 
 class PhoenixRowKey(Decorator[PhoenixRowKeySettings]):
@@ -291,16 +240,16 @@ def _compiled(part: PhoenixPart, on_missing: OnMissing, *, is_last: bool) -> _Pa
 def _encoder(part: PhoenixPart, *, is_last: bool) -> Encode:
     """To the ascending bytes."""
     match part.type:
-        case KeyType.CHAR:
+        case PhoenixType.CHAR:
             return _of_width(char, part.width or 0)
-        case KeyType.BINARY:
+        case PhoenixType.BINARY:
             return _of_width(binary, part.width or 0)
-        case KeyType.VARCHAR:
+        case PhoenixType.VARCHAR:
             return _utf8 if is_last else _utf8_without_zero
-        case KeyType.VARBINARY:
+        case PhoenixType.VARBINARY:
             return bytes
         case _:
-            return phoenix.WRITE[PhoenixType(part.type)]
+            return phoenix.WRITE[part.type]
 
 
 def _of_width(write: Callable[[bytes, int], bytes], width: int) -> Encode:

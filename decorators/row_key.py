@@ -1,16 +1,16 @@
 """Build a row key from parts."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from enum import StrEnum
-from typing import ClassVar, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, Settings, option
+from ingest.api import DecorateError, Decorator, Event, Example, ExpressionError, Model, option
 from ingest.api.event_errors import NoAttributeError, NotANumberError
 from ingest.api.notation import name_to_bytes, shown_start
-from ingest.decorating.choices import OnMissing
+from ingest.decorating.row_keys import RowKeyOfPartsSettings
 from ingest.expressions import FUNCTIONS, Number, Template, read_number
 
 Encode = Callable[[bytes], bytes]
@@ -78,44 +78,21 @@ class PartOptions(Model):
         return self
 
 
-class RowKeySettings(Settings):
+class RowKeySettings(RowKeyOfPartsSettings):
     """Options of the row_key decorator."""
 
-    other_names: ClassVar[None] = None
-
-    attribute: str = option("Attribute that receives the key.", default="2hb_")
     parts: list[PartOptions] = option(
         "The parts, in this order.",
         example=[{"value": "%{tenant}"}, {"value": "%{timestamp}", "encoding": "inverted"}],
         min_length=1,
     )
     separator: str = option("Separator between two parts.", default="|")
-    on_missing: OnMissing = option(
-        "If a part names an attribute that the event does not have, the event fails (`error`), no key is set and the "
-        "sink decides (`unset`), or the part is `empty` text.",
-        default="error",
-        strict=False,
-    )
     on_separator: OnSeparator = option(
         "A separator inside any part but the last, which makes keys ambiguous: the event fails (`error`), or the part "
         "is used unchanged (`keep`).",
         default="error",
         strict=False,
     )
-
-    @property
-    def makes_row_keys(self) -> bool:
-        """Always."""
-        return True
-
-    @property
-    def always_sets_made(self) -> bool:
-        """False if a missing attribute may leave the key unset."""
-        return self.on_missing is not OnMissing.UNSET
-
-    def made_of(self) -> Mapping[str, tuple[str, ...]]:
-        """The key, from its parts."""
-        return {f"attribute:{self.attribute}": ("parts",)}
 
 
 class RowKey(Decorator[RowKeySettings]):

@@ -95,8 +95,8 @@ def _reader(kind: PhoenixType) -> Change:
     return reader(codec)
 
 
-WRITE: Mapping[PhoenixType, Change] = MappingProxyType({kind: _writer(kind) for kind in PhoenixType})
+WRITE: Mapping[PhoenixType, Change] = MappingProxyType({kind: _writer(kind) for kind in CODECS})
 """Type -> encoder of text: a number, milliseconds since 1970-01-01 00:00 UTC, or a word for true or false."""
 
-READ: Mapping[PhoenixType, Change] = MappingProxyType({kind: _reader(kind) for kind in PhoenixType})
+READ: Mapping[PhoenixType, Change] = MappingProxyType({kind: _reader(kind) for kind in CODECS})
 """Type -> decoder to that text."""

@@ -53,7 +53,7 @@ _NEGATIVE, _FROM_NEGATIVE = _tables(lambda pair: _NEGATIVE_OFFSET - pair)
 
 
 class PhoenixType(StrEnum):
-    """A primitive type of fixed bytes, or a DECIMAL; the names are those of SQL."""
+    """A primitive type; the names are those of SQL. Those of text and bytes, at the end, have no codec."""
 
     TINYINT = "tinyint"
     SMALLINT = "smallint"
@@ -75,6 +75,10 @@ class PhoenixType(StrEnum):
     UNSIGNED_DATE = "unsigned_date"
     UNSIGNED_TIME = "unsigned_time"
     UNSIGNED_TIMESTAMP = "unsigned_timestamp"
+    CHAR = "char"
+    VARCHAR = "varchar"
+    BINARY = "binary"
+    VARBINARY = "varbinary"
 
 
 class NotOfTypeError(ValueError):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from decorators.convert import Convert, Form
 from ingest.expressions.encodings import read_percent
 from ingest.expressions.numbers import EXACT
-from ingest.formats.phoenix import PhoenixType
+from ingest.formats.phoenix import CODECS
 from ingest.testing.events import event_of, settings_of
 
 CHARSETS = [form.value for form in Form][list(Form).index(Form.UTF8) :]
@@ -419,4 +419,4 @@ def test_type_by_value_of_a_named_attribute_is_a_warning(text, warned):
 
 
 def test_there_is_a_form_for_each_type_of_phoenix():
-    assert {str(each) for each in Form if each.startswith("phoenix_")} == {f"phoenix_{kind}" for kind in PhoenixType}
+    assert {str(each) for each in Form if each.startswith("phoenix_")} == {f"phoenix_{kind}" for kind in CODECS}
