@@ -28,9 +28,6 @@ _WIDTH, _HEIGHT = 24, 7
 _SOURCE = {"type": "prometheus", "uid": "${source}"}
 _SELECTED = 'job=~"$job"'
 _TITLES = {Scope.PIPELINE: "Pipelines", Scope.JOB: "Jobs", Scope.TABLE: "Tables", Scope.PROCESS: "Service"}
-_LEAST_IS_WORST = {"attr2hbase_throttle_ratio"}
-_MOMENTS = ("_timestamp_seconds", "attr2hbase_last_batch_time_seconds")
-"""Ends of the names of metrics that are times since 1970."""
 _FIRST = (
     "attr2hbase_pipeline_state",
     "attr2hbase_events_read_total",
@@ -117,9 +114,9 @@ def queries_of(metric: Metric) -> list[tuple[str, str]]:
         buckets = f"sum by (le, {by}) (rate({metric.name}_bucket{selected}[$__rate_interval]))"
         return [(f"histogram_quantile({share}, {buckets})", f"{legend} p{share * 100:.0f}") for share in (0.5, 0.99)]
     series = f"{metric.name}{selected}"
-    if metric.name.endswith(_MOMENTS):
+    if metric.is_moment:
         return [(f"time() - max by ({by}) ({series})", legend)]
-    return [(f"{'min' if metric.name in _LEAST_IS_WORST else 'max'} by ({by}) ({series})", legend)]
+    return [(f"{'min' if metric.is_least_worst else 'max'} by ({by}) ({series})", legend)]
 
 
 def components() -> Iterator[dict[str, Any]]:
@@ -187,7 +184,7 @@ def _graph(title: str, description: str, unit: str, queries: Iterable[tuple[str,
 def _title(metric: Metric) -> str:
     words = metric.name.removeprefix("attr2hbase_").removesuffix("_total").removesuffix("_timestamp_seconds")
     suffix = "a second" if metric.kind is Kind.COUNTER else ""
-    since = "since" if metric.name.endswith(_MOMENTS) else ""
+    since = "since" if metric.is_moment else ""
     return " ".join(filter(None, (since, words.replace("_", " "), suffix)))
 
 

@@ -45,7 +45,7 @@ class DriverTables(NamedTuple):
 
 class Released(NamedTuple):
     """
-    What users are told of a table whose feature has ended.
+    What users read about a table whose feature has ended.
 
     Attributes:
         table: its name.
@@ -73,7 +73,7 @@ class DriverFeature:
         """
 
     def release_others(self) -> list[Released]:
-        """End the feature of tables that are declared without it; returns what users are told."""
+        """End the feature of tables that are declared without it; returns the messages for users."""
         return []
 
     def claim(self) -> None:

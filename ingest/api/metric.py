@@ -33,6 +33,8 @@ class Metric(NamedTuple):
         help: one sentence.
         buckets: upper bounds of a histogram.
         scope: what a series is about.
+        is_moment: whether a gauge is a time since 1970, so that its age is of interest.
+        is_least_worst: whether the least value of a gauge is the worst, in place of the greatest.
     """
 
     name: str
@@ -42,6 +44,8 @@ class Metric(NamedTuple):
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     scope: Scope = Scope.PIPELINE
+    is_moment: bool = False
+    is_least_worst: bool = False
 
 
 def labels_of(metric: Metric) -> tuple[str, ...]:

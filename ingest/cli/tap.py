@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _POLL_S = 0.5
 _LIMIT = 10
-_QUIET_S = 5.0  # without an event, before the user is told that the command waits
+_QUIET_S = 5.0  # without an event, before the command says that it waits
 _MASK = "***"
 
 
@@ -105,7 +105,7 @@ def _lines(out: Output, client: "ServiceClient", opened: str, pipeline: str) -> 
 
 
 def _close(client: "ServiceClient", opened: str) -> None:
-    """End the tap; the service ends one that nobody reads by itself."""
+    """End the tap; the service also ends one that is not read."""
     from ingest.api import IngestError
 
     with suppress(IngestError):

@@ -10,7 +10,7 @@ from ingest.dry_run.inputs import event_of, given_of, record_of
 from ingest.dry_run.shown import Output, output_of
 from ingest.formats.event_json import Line, changed_by, shown_event, shown_mutation
 from ingest.pipeline.outcomes import BoundDecorator, Dropped, Failed, Outcome, StillBuffered
-from ingest.pipeline.task import SinkBinding
+from ingest.pipeline.sink_binding import SinkBinding
 from ingest.sources.decoding import Decoder
 from sinks.updates.keys import MAX_BATCH_TIME_MS
 

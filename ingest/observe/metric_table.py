@@ -140,6 +140,7 @@ METRICS = (
         Kind.GAUGE,
         "",
         "Fraction of time in which a pipeline may write; below 1 after busy answers of a store.",
+        is_least_worst=True,
     ),
     Metric(
         "attr2hbase_worker_memory_bytes",
@@ -175,6 +176,7 @@ METRICS = (
         Kind.GAUGE,
         "seconds",
         "When a micro-batch was last acknowledged (epoch).",
+        is_moment=True,
     ),
     Metric(
         "attr2hbase_ack_due_timestamp_seconds",
@@ -182,12 +184,14 @@ METRICS = (
         "seconds",
         "When the next acknowledgement is due: an interval of the trigger after the last one, or after the service saw "
         "unread records (epoch); only while there are unread records.",
+        is_moment=True,
     ),
     Metric(
         "attr2hbase_last_batch_time_seconds",
         Kind.GAUGE,
         "seconds",
         "Batch time of the last acknowledged micro-batch (epoch); may be ahead of a clock that was set back.",
+        is_moment=True,
     ),
     Metric(
         "attr2hbase_dead_letter_publish_failures_total",
@@ -272,6 +276,7 @@ METRICS = (
         "When the last dump of the table was complete (epoch); with `dump: {at: …}` and no dump yet, the start of the "
         "service.",
         scope=Scope.TABLE,
+        is_moment=True,
     ),
     Metric(
         "attr2hbase_dump_interval_seconds",

@@ -10,14 +10,12 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from ingest.api import FanOut
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.sink_binding import SinkBinding
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
-
-if TYPE_CHECKING:
-    from ingest.pipeline.task import SinkBinding
 
 SAMPLE = 128
 """Of so many records one is timed, across the tasks of a process."""
@@ -67,7 +65,7 @@ class TaskFigures:
     """
 
     def __init__(
-        self, chain: Chain, bindings: Sequence["SinkBinding"], clock_ns: Callable[[], int] = time.perf_counter_ns
+        self, chain: Chain, bindings: Sequence[SinkBinding], clock_ns: Callable[[], int] = time.perf_counter_ns
     ) -> None:
         self._chain = chain
         self._clock_ns = clock_ns

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 
@@ -12,9 +12,7 @@ from ingest.expressions import Condition
 from ingest.formats.event_json import Line, given_event, given_record
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
-
-if TYPE_CHECKING:
-    from ingest.pipeline.task import SinkBinding
+from ingest.pipeline.sink_binding import SinkBinding
 
 MAX_EVENTS = 20
 """Of a tap in a task."""
@@ -81,7 +79,7 @@ class Tapping:
         *,
         decode: Callable[[Record], Event | str],
         chain: Chain,
-        bindings: Sequence["SinkBinding"],
+        bindings: Sequence[SinkBinding],
         batch_time_ms: int,
         on_full: Callable[[], None],
     ) -> None:

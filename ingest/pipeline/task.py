@@ -6,8 +6,7 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from itertools import count
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from ingest import failpoint
@@ -28,7 +27,6 @@ from ingest.api import (
 from ingest.api.schemas import RunAgainError
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
-from ingest.expressions import Condition
 from ingest.pipeline.chain import Chain
 from ingest.pipeline.failures import (
     NO_SINK,
@@ -42,13 +40,14 @@ from ingest.pipeline.failures import (
 )
 from ingest.pipeline.figures import TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.sink_binding import SinkBinding
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.tapping import Tapping, TapView
 from ingest.pipeline.task_observer import TaskObserver
 from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongError, sink_timeout, sink_waited
 from ingest.receipt import SOURCE, ComponentType, Receipt, TaskStatus
 
-_SINKS, _DECODERS = "sinks", "ingest"  # the packages of their code
+_DECODERS = "ingest"  # the package of their code
 
 
 class StoppedByEventError(IngestError):
@@ -56,26 +55,6 @@ class StoppedByEventError(IngestError):
 
     code = "stopped_by_event"
     remedy = "Correct the pipeline for the event in the message, then start again."
-
-
-@dataclass(frozen=True, slots=True)
-class SinkBinding:
-    """
-    A sink of a pipeline: its name in errors, its write call, its failure action, and the condition of its events.
-
-    Attributes:
-        write: as `ingest.api.SinkWriter.write`.
-        count_excluded: called for each event that does not meet the condition; returns the number of earlier calls.
-        module: of the sink's class, and provider as in `ingest.config.model.Component`, for messages about its bugs.
-    """
-
-    name: str
-    write: Callable[[Event], str | None]
-    on_error: OnError
-    condition: Condition | None = None
-    module: str = _SINKS
-    provider: str = ""
-    count_excluded: Callable[[], int] = field(default_factory=lambda: count().__next__, compare=False)
 
 
 @dataclass(slots=True)

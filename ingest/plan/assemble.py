@@ -51,7 +51,8 @@ from sinks.mapping.mapper import Mapper
 if TYPE_CHECKING:  # `explain` and `test` start faster without the store writers
     from ingest.api.table_writer import RowReader
     from ingest.pipeline.plugin_sinks import PluginTaskSink
-    from ingest.pipeline.task import SinkBinding, Task
+    from ingest.pipeline.sink_binding import SinkBinding
+    from ingest.pipeline.task import Task
     from ingest.pipeline.task_observer import TaskObserver
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.families import FamilyRegistry
@@ -295,7 +296,7 @@ def live_bindings(
         own: name of any other destination -> the write call of its task sink; a sink without one accepts every event
             and writes nothing.
     """
-    from ingest.pipeline.task import SinkBinding
+    from ingest.pipeline.sink_binding import SinkBinding
     from ingest.plugins.guard import checked_write
     from sinks.writing.writer import Writer
 

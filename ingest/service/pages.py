@@ -78,9 +78,9 @@ class Pages:
         control: Control,
         jobs: Jobs,
         access: Access,
-        taps: Taps | None = None,
+        taps: Taps,
     ) -> None:
-        self._taps = taps or Taps()
+        self._taps = taps
         self._health = health
         self._activity = activity
         self._render = render

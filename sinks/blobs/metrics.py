@@ -51,6 +51,7 @@ BLOB_SWEEP_LAST = Metric(
     "seconds",
     "When a sweep of the blobs of the table last ended without an error, or the service began to repeat it (epoch).",
     scope=Scope.TABLE,
+    is_moment=True,
 )
 BLOB_SWEEP_INTERVAL = Metric(
     "attr2hbase_blob_sweep_interval_seconds",

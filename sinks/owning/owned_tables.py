@@ -138,7 +138,7 @@ class OwnedTables:
         End the features of tables that the pipeline no longer declares with them.
 
         Returns:
-            What users are told.
+            Messages for users.
 
         Raises:
             UpdatesDifferError: a table has rows of deferred updates.

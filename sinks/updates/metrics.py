@@ -57,6 +57,7 @@ COMPACTION_LAST = Metric(
     "seconds",
     "When a compaction of the table last ended without an error, or the service began to repeat it (epoch).",
     scope=Scope.TABLE,
+    is_moment=True,
 )
 COMPACTION_INTERVAL = Metric(
     "attr2hbase_compaction_interval_seconds",

@@ -56,7 +56,7 @@ def pages(
         control or Control(Pauses(Path("/nowhere")), names),
         jobs or Jobs(Metrics(process=False)),
         Access(TOKEN, host="127.0.0.1", is_private=True),
-        taps,
+        taps or Taps(),
     )
 
 

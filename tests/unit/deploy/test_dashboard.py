@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from deploy.prometheus.generate import ALERTS, DASHBOARD, RULE, generated, main
+from ingest.api.metric import Kind
 from ingest.observe.metric_table import METRICS as OWN
 from ingest.plugins.surfaces import metrics_of, surfaces_of
 from sinks import BUILTIN_FEATURES
@@ -75,6 +76,15 @@ def test_panel_shows_the_metric_as_what_it_means(name: str, query: str, unit: st
     [panel] = [each for each in PANELS if each["targets"][0]["expr"] == expected]
     assert f"attr2hbase_{name}" in expected
     assert panel["fieldConfig"]["defaults"]["unit"] == unit
+
+
+def test_metrics_that_are_named_as_moments_are_moments() -> None:
+    moments = {metric.name for metric in METRICS if metric.is_moment}
+    assert moments == {metric.name for metric in METRICS if metric.name.endswith("_timestamp_seconds")} | {
+        "attr2hbase_last_batch_time_seconds"
+    }
+    assert not [metric for metric in METRICS if metric.is_moment and metric.is_least_worst]
+    assert all(metric.kind is Kind.GAUGE for metric in METRICS if metric.is_moment or metric.is_least_worst)
 
 
 def test_panels_do_not_overlap() -> None:

@@ -17,6 +17,7 @@ from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
+from ingest.observe.taps import Taps
 from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.dumps.dump import Dump
@@ -45,7 +46,7 @@ def served(
 ) -> Iterator[Health]:
     """The endpoint of a service without pipelines that run."""
     health, jobs = Health(configuration.pipelines), jobs or Jobs(Metrics(process=False))
-    pages = Pages(health, activity or Activity(), no_metrics, control, jobs, access_of(configuration))
+    pages = Pages(health, activity or Activity(), no_metrics, control, jobs, access_of(configuration), Taps())
     endpoint = HttpEndpoint("127.0.0.1:0", pages, None)
     endpoint.start()
     with published(configuration.local_dir, endpoint.url):

@@ -16,6 +16,7 @@ from ingest.config import load
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
+from ingest.observe.taps import Taps
 from ingest.service.control import Control
 from ingest.service.endpoint import client
 from ingest.service.endpoint.access import access_of
@@ -71,7 +72,7 @@ class Service:
         self.run: Callable[[], ReplayTotals] = ReplayTotals
         health = Health(configuration.pipelines)
         control = Control(Pauses(configuration.local_dir), configuration.pipelines)
-        pages = Pages(health, Activity(), no_metrics, control, self.jobs, access_of(configuration))
+        pages = Pages(health, Activity(), no_metrics, control, self.jobs, access_of(configuration), Taps())
         self.endpoint = HttpEndpoint("127.0.0.1:0", pages)
         self.endpoint.start()
         self.address = ServiceAddress(configuration.local_dir)

@@ -32,7 +32,8 @@ from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
 from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures, sample_gaps
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.pipeline.task import SinkBinding, Task
+from ingest.pipeline.sink_binding import SinkBinding
+from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.receipt import SOURCE, ComponentType, Figures, Receipt, TaskStatus
 from ingest.sources.decoding import Decoder

@@ -29,7 +29,8 @@ from ingest.pipeline.chain import Chain
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
 from ingest.pipeline.outcomes import BoundDecorator
-from ingest.pipeline.task import SinkBinding, Task
+from ingest.pipeline.sink_binding import SinkBinding
+from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.receipt import TaskStatus
 from ingest.sources.decoding import Decoder

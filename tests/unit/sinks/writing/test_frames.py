@@ -10,7 +10,8 @@ from ingest.api import Capabilities, Decoding, Event, FamilySpec, Mutation, OnEr
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
-from ingest.pipeline.task import SinkBinding, Task
+from ingest.pipeline.sink_binding import SinkBinding
+from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
 from ingest.receipt import TaskStatus
 from ingest.sources.decoding import Decoder

@@ -22,6 +22,7 @@ from ingest.config.model import Configuration
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health
 from ingest.observe.metrics import Metrics
+from ingest.observe.taps import Taps
 from ingest.service.control import Control
 from ingest.service.endpoint import client as module
 from ingest.service.endpoint.access import MAX_CONTENT_BYTES, access_of, token_file
@@ -61,7 +62,7 @@ class Running:
         self.configuration = made
         self.control = Control(Pauses(made.local_dir), made.pipelines)
         self.jobs = Jobs(Metrics(process=False))
-        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.jobs, access_of(made))
+        pages = Pages(Health(made.pipelines), Activity(), no_metrics, self.control, self.jobs, access_of(made), Taps())
         self.endpoint = HttpEndpoint(made.service.http.listen, pages, made.service.http.tls)
         self.endpoint.start()
         self.address = ServiceAddress(made.local_dir)
