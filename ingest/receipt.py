@@ -2,12 +2,14 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
 import msgpack
 
 from ingest.api import BusyWait, SinkResult, WriteCounts
+from ingest.api.taps import TapCounts
+from ingest.call_times import CallTimes
 
 _TAPPED = "tapped "
 """Start of the kind of a row with a tapped event; the id of the tap follows."""
@@ -48,16 +50,14 @@ class Figures:
         sent: events that it passed on or stored; a fan-out makes several of one, or none.
         dropped: events that it dropped on purpose.
         failed: events that failed in it, whatever the failure action.
-        sampled: calls that were timed.
-        sampled_ns: their time, in nanoseconds.
+        times: of the calls that were timed.
     """
 
     received: int = 0
     sent: int = 0
     dropped: int = 0
     failed: int = 0
-    sampled: int = field(default=0, compare=False)
-    sampled_ns: int = field(default=0, compare=False)
+    times: CallTimes = field(default_factory=CallTimes, compare=False)
 
     def add(self, other: "Figures") -> None:
         """Add the figures of another task."""
@@ -65,8 +65,7 @@ class Figures:
         self.sent += other.sent
         self.dropped += other.dropped
         self.failed += other.failed
-        self.sampled += other.sampled
-        self.sampled_ns += other.sampled_ns
+        self.times.include(other.times)
 
 
 @dataclass(slots=True)
@@ -143,6 +142,7 @@ class Receipt:
             if the task has written nothing yet.
         dead_letters: serialized envelopes; one for all events of a record that failed with the same error.
         tapped: id of a tap, and the JSON of an event or of what a sink writes.
+        tap_counts: id of a tap with a condition -> how many events it was compared with.
     """
 
     status: TaskStatus = TaskStatus.DURABLE
@@ -154,6 +154,7 @@ class Receipt:
     probe: tuple[str, bytes] | None = None
     dead_letters: list[bytes] = field(default_factory=list)
     tapped: list[tuple[str, bytes]] = field(default_factory=list)
+    tap_counts: dict[str, TapCounts] = field(default_factory=dict)
 
     def rows(self) -> Iterator[tuple[str, bytes]]:
         """The receipt as rows (kind, bytes): one for each dead letter and tapped event, then one for the receipt."""
@@ -170,8 +171,12 @@ class Receipt:
             | {
                 "dead_lettered_by": _flat(self.counts.dead_lettered_by),
                 "counted": _flat(self.counts.counted),
-                "components": [(*key, *astuple(figures)) for key, figures in self.counts.components.items()],
+                "components": [
+                    (*key, each.received, each.sent, each.dropped, each.failed, each.times.buckets())
+                    for key, each in self.counts.components.items()
+                ],
             },
+            "tap_counts": {tap: counts.packed() for tap, counts in self.tap_counts.items()},
             "results": [[name, result.payload, result.run_again] for name, result in self.results.items()],
             "probe": self.probe,
         }
@@ -198,7 +203,8 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
             counts[name] = Counter({(first, second): number for first, second, number in counts[name]})
         counts["busy_waits"] = [BusyWait(*wait) for wait in counts["busy_waits"]]
         counts["components"] = {
-            (ComponentType(kind), name): Figures(*figures) for kind, name, *figures in counts["components"]
+            (ComponentType(kind), name): Figures(received, sent, dropped, failed, CallTimes(buckets))
+            for kind, name, received, sent, dropped, failed, buckets in counts["components"]
         }
         probe = content["probe"]
         receipts.append(
@@ -212,6 +218,7 @@ def receipts_of(rows: Iterable[tuple[str, bytes]]) -> list[Receipt]:
                 probe=None if probe is None else (probe[0], probe[1]),
                 dead_letters=dead_letters,
                 tapped=tapped,
+                tap_counts={tap: TapCounts.unpacked(packed) for tap, packed in content["tap_counts"].items()},
             )
         )
         dead_letters, tapped = [], []

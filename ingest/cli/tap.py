@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _POLL_S = 0.5
 _LIMIT = 10
 _QUIET_S = 5.0  # without an event, before the command says that it waits
+_AGAIN_S = 30.0  # without an event, before it says again which events it has compared
+_NAMES = 8  # of attributes, in a line
 _MASK = "***"
 
 
@@ -35,6 +37,10 @@ def tap(  # noqa: PLR0913 - the options of the command
         ),
     ] = "",
     before: Annotated[bool, typer.Option("--before", help="With --at: the events that reach the decorator.")] = False,
+    failed: Annotated[
+        bool,
+        typer.Option("--failed", help="Events that fail, with the error: in all components, or in the one of --at."),
+    ] = False,
     where: Annotated[
         str | None,
         typer.Option(metavar="CONDITION", help="Only events that meet it, as in when: \"%{level} == 'error'\"."),
@@ -46,13 +52,15 @@ def tap(  # noqa: PLR0913 - the options of the command
     follow: Annotated[bool, typer.Option("--follow", help="Go on until Ctrl-C, or until --limit.")] = False,
 ) -> None:
     """
-    Show events of a running pipeline before or after a decorator, or the cells that a sink writes.
+    Show events of a running pipeline before or after a decorator, those that fail, or the cells that a sink writes.
 
     Each task of a micro-batch reports at most 20 events, and 256 KiB. Secrets are replaced by *** as in the log, so
     such an event does not give the same result again. The JSON of events is what "explain --events" and the tests of a
     file read. The pipeline stores its events as without a tap, which ends with this command.
 
     Example: attr2hbase tap orders --at parse --limit 3
+
+    Example: attr2hbase tap orders --failed
 
     Example: attr2hbase tap orders --where "%{status} == '500'" --follow --output json
     """
@@ -61,10 +69,11 @@ def tap(  # noqa: PLR0913 - the options of the command
     configuration, client = service_of(out, file)
     name = pipeline_of(configuration, pipeline, how=f"name one: {command_line(file, 'tap', 'NAME')}").name
     most = limit if limit is not None or follow else _LIMIT
-    opened = client.open_tap(name, {"at": at, "before": before, "where": where})
+    opened = client.open_tap(name, {"at": at, "before": before, "failed": failed, "where": where})
     shown, has_masked = 0, False
+    waiting = _Waiting(out, client, name, "failed events" if failed else "events")
     try:
-        for line in _lines(out, client, opened, name):
+        for line in _lines(out, client, opened, waiting):
             out.plain(line)
             _show(out, line)
             has_masked = has_masked or _MASK in str(line)
@@ -77,29 +86,90 @@ def tap(  # noqa: PLR0913 - the options of the command
         _close(client, opened)
     if has_masked:
         out.note("*** stands for a secret: such an event does not give the same result if it is run again", "yellow")
-    out.done(counted(shown, "write" if _is_write_of(configuration, name, at) else "event"))
+    is_write = not failed and _is_write_of(configuration, name, at)
+    compared = "" if where is None else f"; {waiting.met}"
+    out.done(counted(shown, "write" if is_write else "failed event" if failed else "event") + compared)
 
 
-def _lines(out: Output, client: "ServiceClient", opened: str, pipeline: str) -> Iterator[dict[str, Any]]:
+class _Waiting:
+    """
+    Says on stderr what a tap waits for while no event is shown.
+
+    Args:
+        out: of the command.
+        client: of the service.
+        pipeline: its name.
+        what: the events that are shown.
+
+    Attributes:
+        met: how many of the compared events meet the condition.
+    """
+
+    def __init__(self, out: Output, client: "ServiceClient", pipeline: str, what: str) -> None:
+        self._out = out
+        self._client = client
+        self._pipeline = pipeline
+        self._what = what
+        self._since = time.monotonic()
+        self._wait_s = _QUIET_S
+        self._compared = 0
+        self.met = _met({"met": 0, "compared": 0})
+
+    def read(self, found: dict[str, Any]) -> None:
+        """The service has answered."""
+        counts = found["condition"]
+        if counts is not None:
+            self.met = _met(counts)
+        if found["lines"]:
+            self._since, self._wait_s = time.monotonic(), _QUIET_S
+        elif time.monotonic() - self._since > self._wait_s:
+            is_first = self._wait_s == _QUIET_S
+            self._since, self._wait_s = time.monotonic(), _AGAIN_S
+            if counts is not None and counts["compared"] > self._compared:
+                self._compared = counts["compared"]
+                self._out.note(f"waiting: {'; '.join(_why_none(counts))}; Ctrl-C ends this", "yellow")
+            elif is_first:
+                self._out.note(f'waiting for {self._what} of "{self._pipeline}", {self._state()}; Ctrl-C ends this')
+
+    def _state(self) -> str:
+        from ingest.service.endpoint.asking import answered
+
+        states = [each["state"] for each in answered(self._client.status) if each["name"] == self._pipeline]
+        return f"which is {states[0] if states else 'gone'}"
+
+
+def _met(counts: dict[str, Any]) -> str:
+    return f"{counts['met']:,} of {counted(counts['compared'], 'compared event')} met the condition"
+
+
+def _why_none(counts: dict[str, Any]) -> Iterator[str]:
+    """What is known of events of which few or none meet a condition."""
+    from ingest.suggest import did_you_mean
+
+    yield _met(counts)
+    names = counts["attributes"]
+    for absent in counts["absent"]:
+        hint = did_you_mean(absent, names)
+        yield f'none has the attribute "{absent}"{hint and ": "}{hint}'
+    if counts["absent"] and names:
+        yield f"they have {', '.join(names[:_NAMES])}{', …' if len(names) > _NAMES else ''}"
+    elif counts["absent"]:
+        yield "they have no attributes, which decorators set: --at LABEL shows the events that a decorator sends"
+    if counts["failed"]:
+        yield f"for {counts['failed']:,} it cannot be evaluated: {counts['error']}"
+
+
+def _lines(out: Output, client: "ServiceClient", opened: str, waiting: _Waiting) -> Iterator[dict[str, Any]]:
     """What the tasks report, without an end."""
     from ingest.service.endpoint.asking import answered
 
-    quiet_since = time.monotonic()
-    is_noted = False
     while True:
         found = answered(lambda: client.read_tap(opened))
         if found["left_out"]:
             out.note(f"{counted(found['left_out'], 'event')} left out, since they were not read in time", "yellow")
+        waiting.read(found)
         yield from found["lines"]
         out.flush()  # the reader of a pipe may have gone
-        if found["lines"]:
-            quiet_since = time.monotonic()
-        elif not is_noted and time.monotonic() - quiet_since > _QUIET_S:
-            states = [each["state"] for each in answered(client.status) if each["name"] == pipeline]
-            out.note(
-                f'waiting for events of "{pipeline}", which is {states[0] if states else "gone"}; Ctrl-C ends this'
-            )
-            is_noted = True
         if not found["lines"]:
             time.sleep(_POLL_S)
 
@@ -135,10 +205,13 @@ def _show(out: Output, line: dict[str, Any]) -> None:
     event = line.get("record", line)
     place = f"{event['topic']}/{event['partition']}/{event['offset']}"
     out.parts((place, "bold"), (f"  {moment(event['timestamp_ms'])}", "dim"))
+    if "component" in line:
+        dropped = ", dropped" if line["on_error"] == "drop" else ""
+        out.parts((f"  failed in {line['component']}: {line['code']}: {line['message']}{dropped}", "red"))
     fields = {name: event.get(name) for name in ("key", "value", "body", "host")}
     values = [(name, value) for name, value in fields.items() if value not in (None, "")]
     if "record" in line and event["value"] is None:
         values.append(("value", None))
-    values += [*event.get("attributes", {}).items(), *event.get("headers", ())]
+    values += [*event.get("headers", ()), *line.get("attributes", {}).items()]
     for name, value in values:
         out.parts((f"  {text_of(name)} = ", "dim"), ("null" if value is None else text_of(value), ""))

@@ -18,7 +18,7 @@ RATE_S = 60.0
 BUCKET_S = 1.0
 """Batches that end within so much time are added up: the window has a few dozen numbers however short batches are."""
 MIN_SAMPLES = 20
-"""Timed calls of a component from which on its part of the time is known well enough to be shown."""
+"""Timed calls of a component from which on its time is known well enough to be shown."""
 MAX_ERRORS = 10
 """Newest errors of a pipeline that are kept."""
 MAX_MESSAGE_CHARS = 1_000
@@ -278,18 +278,19 @@ def _components(
     """
     The figures of all components, in the order of the pipeline.
 
-    `microseconds` is the mean time of a call in the window, None if no call was sampled. `time_share` is the fraction
-    of the time of all components that a component has used, None after less than `MIN_SAMPLES` calls. All calls for a
-    sampled record are timed, so the sampled times have the proportions of all: how many events a component received,
-    or how many of those its condition excludes, does not matter.
+    `microseconds` is the usual time of a call in the window (`CallTimes.usual_ns`), and `time_share` the fraction of
+    the time of all components that a component has used; both are None after less than `MIN_SAMPLES` calls. All calls
+    for a sampled record are timed, so the sampled times have the proportions of all: how many events a component
+    received, or how many of those its condition excludes, does not matter.
     """
     kinds = found.kinds if found.kinds is not None else dict.fromkeys(found.components, "")
-    total_ns = sum(figures.sampled_ns for figures in recent.values())
+    total_ns = sum(figures.times.usual_ns for figures in recent.values())
     shown = []
     for component, kind in kinds.items():
         totals, lately = found.components.get(component, Figures()), recent.get(component, Figures())
         outcomes = ("received", "sent", "dropped", "failed")
-        has_share = total_ns and lately.sampled >= MIN_SAMPLES
+        calls, usual_ns = lately.times.calls, lately.times.usual_ns
+        is_known = calls >= MIN_SAMPLES
         shown.append(
             {
                 "type": component[0].value,
@@ -298,8 +299,8 @@ def _components(
                 **{each: getattr(totals, each) for each in outcomes},
                 "recent": {each: getattr(lately, each) for each in outcomes},
                 "rates": {f"{each}_per_s": round(getattr(lately, each) / seconds, 1) for each in outcomes},
-                "microseconds": round(lately.sampled_ns / lately.sampled / 1_000, 2) if lately.sampled else None,
-                "time_share": round(lately.sampled_ns / total_ns, 3) if has_share else None,
+                "microseconds": round(usual_ns / calls / 1_000, 2) if is_known else None,
+                "time_share": round(usual_ns / total_ns, 3) if is_known and total_ns else None,
             }
         )
     return shown

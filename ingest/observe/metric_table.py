@@ -70,7 +70,8 @@ METRICS = (
         "attr2hbase_component_sampled_seconds_total",
         Kind.COUNTER,
         "seconds",
-        "Time of the sampled calls of a component, in acknowledged batches: all its calls for one in 128 records.",
+        "Time of the sampled calls of a component, in acknowledged batches: all its calls for one in 128 records, and "
+        "for more of a task with few records.",
         _COMPONENT,
     ),
     Metric(

@@ -348,8 +348,8 @@ class Metrics:
             for outcome in ("received", "sent", "dropped", "failed"):
                 amount = getattr(figures, outcome)
                 self._counters[f"attr2hbase_component_{outcome}_events_total"].labels(*labels).inc(amount)
-            self._counters["attr2hbase_component_sampled_calls_total"].labels(*labels).inc(figures.sampled)
-            seconds = figures.sampled_ns / 1e9
+            self._counters["attr2hbase_component_sampled_calls_total"].labels(*labels).inc(figures.times.calls)
+            seconds = figures.times.total_ns / 1e9
             self._counters["attr2hbase_component_sampled_seconds_total"].labels(*labels).inc(seconds)
 
     def _add_tally(self, name: str, pipeline: str, tally: Iterable[tuple[tuple[str, ...], int]]) -> None:

@@ -5,10 +5,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from ingest.api import ConflictError, NotFoundError
-from ingest.api.taps import Tap
+from ingest.api.taps import Tap, TapCounts
 
 MAX_TAPS = 8
 """Of a service."""
@@ -27,6 +28,22 @@ class _Reader:
     lines: deque[bytes] = field(default_factory=deque)
     size: int = 0
     left_out: int = 0
+    counts: TapCounts = field(default_factory=TapCounts)
+
+
+class Taken(NamedTuple):
+    """
+    What a reader takes.
+
+    Attributes:
+        lines: since the last call.
+        left_out: how many were not read in time.
+        counts: of the condition, since the tap was opened; None for a tap without one.
+    """
+
+    lines: list[bytes]
+    left_out: int
+    counts: TapCounts | None
 
 
 class Taps:
@@ -44,11 +61,13 @@ class Taps:
         self._lock = threading.Lock()
         self._readers: dict[str, _Reader] = {}
 
-    def open(
-        self, pipeline: str, at: str = "", *, is_sink: bool = False, is_before: bool = False, where: str | None = None
-    ) -> str:
+    def open(self, pipeline: str, tap: Tap) -> str:
         """
-        Open a tap, from the next attempt at a micro-batch on; see `Tap`.
+        Open a tap, from the next attempt at a micro-batch on.
+
+        Args:
+            pipeline: its name.
+            tap: its id is replaced.
 
         Returns:
             The id of the tap.
@@ -56,7 +75,7 @@ class Taps:
         Raises:
             ConflictError: there are `MAX_TAPS` already.
         """
-        tap = Tap(secrets.token_hex(8), at, is_sink, is_before, where)
+        tap = replace(tap, id=secrets.token_hex(8))
         with self._lock:
             self._end_unread()
             if len(self._readers) >= MAX_TAPS:
@@ -70,8 +89,8 @@ class Taps:
             self._end_unread()
             return tuple(each.tap for each in self._readers.values() if each.pipeline == pipeline)
 
-    def deliver(self, lines: Iterable[tuple[str, bytes]]) -> None:
-        """Add what a task has reported: the id of a tap, and a line of JSON."""
+    def deliver(self, lines: Iterable[tuple[str, bytes]], counts: Iterable[tuple[str, TapCounts]] = ()) -> None:
+        """Add what tasks have reported: the id of a tap, and a line of JSON or the counts of its condition."""
         with self._lock:
             for tap, line in lines:
                 reader = self._readers.get(tap)
@@ -82,10 +101,13 @@ class Taps:
                 while len(reader.lines) > MAX_LINES or reader.size > MAX_BYTES:
                     reader.size -= len(reader.lines.popleft())
                     reader.left_out += 1
+            for tap, counted in counts:
+                if tap in self._readers:
+                    self._readers[tap].counts.add(counted)
 
-    def take(self, tap: str) -> tuple[list[bytes], int]:
+    def take(self, tap: str) -> Taken:
         """
-        The lines since the last call, and how many were left out.
+        What was reported since the last call.
 
         Raises:
             NotFoundError: there is no such tap; its reader has not asked for too long.
@@ -95,7 +117,8 @@ class Taps:
             reader = self._readers.get(tap)
             if reader is None:
                 raise NotFoundError(f"the service has no tap {tap}", hint="open it again")
-            found = list(reader.lines), reader.left_out
+            counts = None if reader.tap.where is None else TapCounts.unpacked(reader.counts.packed())
+            found = Taken(list(reader.lines), reader.left_out, counts)
             reader.asked_at = self._clock()
             reader.lines.clear()
             reader.size = reader.left_out = 0

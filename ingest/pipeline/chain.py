@@ -119,7 +119,7 @@ class Chain:
         """
         other = copy(self)
         stages = tuple((bound, None if call is None else around(bound.name, call)) for bound, call in self._stages)
-        applied = {bound.name: around(bound.name, self._apply) for bound, call in stages if call is None}
+        applied = {bound.name: around(bound.name, self._applying) for bound, call in stages if call is None}
 
         def apply(bound: BoundDecorator, *arguments: Any, **options: Any) -> list[Event] | Buffered:
             made: list[Event] | Buffered = applied[bound.name](bound, *arguments, **options)

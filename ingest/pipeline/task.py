@@ -40,6 +40,7 @@ from ingest.pipeline.failures import (
 )
 from ingest.pipeline.figures import TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
+from ingest.pipeline.parts import Parts
 from ingest.pipeline.sink_binding import SinkBinding
 from ingest.pipeline.splits import Split, by_rank, by_split
 from ingest.pipeline.tapping import Tapping, TapView
@@ -112,25 +113,23 @@ class Task:
     ) -> None:
         self._pipeline = pipeline
         self._fingerprint = fingerprint
-        self._decode = self._untapped_decode = decode
+        self._untapped = Parts(decode, chain, tuple(bindings))
         self._tap_view = tap_view
-        self._is_tapped = False
-        self._chain = self._chain_in_use = chain
-        self._run_chain = self._run_untapped_chain = failpoint.after("mid_decorate", chain.run)
-        self._figures = TaskFigures(chain, bindings)
+        self._tap_failure: Callable[[Record, Failure], None] | None = None
+        self._chain = chain
+        self._bindings = self._untapped.bindings
+        self._figures = TaskFigures(self._untapped)
         self._dropped = self._figures.dropped
-        self._run_timed_chain = failpoint.after("mid_decorate", self._figures.chain.run)
-        self._until_sample = next(self._figures.gaps)
-        self._timed_decoded = self._figures.timed(SOURCE, self._decoded)
+        self._sampling = self._figures.sampling
+        self._use(self._untapped, self._figures.timed)
         self._after_last_send = failpoint.point("after_last_send")
-        self._bindings = self._selected = tuple(bindings)
         self._tables = tables
         self._destinations = destinations
         self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer
-        self._receipt: Receipt
+        self._receipt = Receipt()
         self._dead_letters = dead_letters
         self._spec: TaskSpec
         self._reported: set[tuple[str, str]] = set()
@@ -145,10 +144,11 @@ class Task:
 
         An unavailable destination raises nothing: the receipt's status says so.
         """
+        self._sampling.start(self._receipt.counts.records)
         receipt = self._receipt = Receipt()
         self._dead_letters.start(spec.max_dead_letter_bytes)
         self._spec = spec
-        receipt.tapped = self._tapped(spec)
+        self._tap(receipt)
         self._figures.start()
         self._buffered.clear()
         self._lacks_something = False
@@ -190,29 +190,29 @@ class Task:
                 receipt.counts.components = self._figures.of(receipt.counts.records)
         return receipt
 
-    def _tapped(self, spec: TaskSpec) -> list[tuple[str, bytes]]:
-        """Put the taps of an attempt into the parts of the task until they have enough; returns what they report."""
+    def _use(self, parts: Parts, timed: Parts) -> None:
+        """Run records through these parts, and those whose time is measured through the others."""
+        self._decode, self._chain_in_use, self._selected = parts
+        self._bindings_in_use = parts.bindings
+        self._run_chain = failpoint.after("mid_decorate", parts.chain.run)
+        self._timed_decode, self._timed_chain, self._timed_bindings = timed
+        self._run_timed_chain = failpoint.after("mid_decorate", timed.chain.run)
+
+    def _tap(self, receipt: Receipt) -> None:
+        """Put the taps of an attempt into the parts of the task until they have enough; the receipt reports them."""
         self._untap()
+        spec = self._spec
         if not spec.taps or self._tap_view is None or spec.sinks_by_record:
-            return []
-        tapping = Tapping(
-            spec.taps,
-            self._tap_view,
-            decode=self._untapped_decode,
-            chain=self._chain,
-            bindings=self._bindings,
-            batch_time_ms=spec.batch.time_ms,
-            on_full=self._untap,
-        )
-        self._is_tapped = True
-        self._decode, self._selected, self._chain_in_use = tapping.decode, tapping.bindings, tapping.chain
-        self._run_chain = failpoint.after("mid_decorate", tapping.chain.run)
-        return tapping.lines
+            return
+        tapping = Tapping(spec.taps, self._tap_view, batch_time_ms=spec.batch.time_ms, on_full=self._untap)
+        receipt.tapped, receipt.tap_counts = tapping.lines, tapping.counts
+        self._use(tapping.around(self._untapped), tapping.around(self._figures.timed))
+        if tapping.has_failures:
+            self._tap_failure = tapping.failed
 
     def _untap(self) -> None:
-        self._is_tapped = False
-        self._decode, self._selected, self._chain_in_use = self._untapped_decode, self._bindings, self._chain
-        self._run_chain = self._run_untapped_chain
+        self._use(self._untapped, self._figures.timed)
+        self._tap_failure = None
 
     def close(self) -> None:
         """Close the destinations."""
@@ -231,7 +231,8 @@ class Task:
         if self._lacks_something:
             self._look_ahead(records)
             return
-        counts, until_sample = self._receipt.counts, self._until_sample
+        counts, sampling = self._receipt.counts, self._sampling
+        until_sample = sampling.until
         self._chain.split_start()
         if rank is not None:
             for destination in self._destinations.values():
@@ -243,14 +244,15 @@ class Task:
                 self._number = counts.records
                 until_sample -= 1
                 if not until_sample:
-                    until_sample = next(self._figures.gaps)
+                    sampling.timed(counts.records)
+                    until_sample = sampling.until
                     self._run_timed(record)
-                elif (event := self._decoded(record)) is not None:
+                elif (event := self._decoded(record, self._decode)) is not None:
                     self._settle(record, self._run_chain(event))
                 if self._spec.split_per_record and self._chain.has_splits:
                     self._end_of_chain()
                     self._chain.split_start()
-            self._until_sample = until_sample
+            sampling.until = until_sample
             self._end_of_chain()
         except RunAgainError:
             self._lacks_something = True
@@ -273,29 +275,25 @@ class Task:
                     self._chain.run(event)
 
     def _run_timed(self, record: Record) -> None:
-        """Run a record whose time in each component is measured; while the task is tapped, none is."""
-        if self._is_tapped:
-            if (event := self._decoded(record)) is not None:
+        """Run a record whose time in each component is measured; a replay has no figures."""
+        if self._spec.sinks_by_record:
+            if (event := self._decoded(record, self._decode)) is not None:
                 self._settle(record, self._run_chain(event))
-            return
-        event = self._timed_decoded(record)
-        if event is not None:
+        elif (event := self._decoded(record, self._timed_decode)) is not None:
             self._settle_timed(record, self._run_timed_chain(event))
 
     def _settle_timed(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """The same as `_settle`, through the timed sinks; what is buffered again is timed later, too."""
-        selected = self._selected
-        if not self._spec.sinks_by_record:
-            self._selected = self._figures.bindings
+        self._selected = self._timed_bindings
         self._figures.is_timed = True
         self._settle(record, outcomes, part)
         self._figures.is_timed = False
-        self._selected = selected
+        self._selected = self._bindings_in_use
 
-    def _decoded(self, record: Record) -> Event | None:
+    def _decoded(self, record: Record, decode: Callable[[Record], Event | str]) -> Event | None:
         """The event of a record; None if it has failed or is dropped."""
         try:
-            event = self._decode(record)
+            event = decode(record)
         except EventError as error:
             self._undecoded(record, error)
             return None
@@ -326,7 +324,7 @@ class Task:
 
     def _chain_of(self, event: Event) -> Chain:
         """The chain through which a buffered event runs on."""
-        return self._figures.chain if self._buffered[id(event)].is_timed else self._chain_in_use
+        return self._timed_chain if self._buffered[id(event)].is_timed else self._chain_in_use
 
     def _undecoded(self, record: Record, error: EventError) -> None:
         if isinstance(error, UnreadError) and self._spec.splits and not error.is_certain:
@@ -446,6 +444,8 @@ class Task:
         self._time_limit.check(component)
         kind = ComponentType.SINK if failure.sinks else ComponentType.DECORATOR if failure.event is not None else None
         self._figures.failed[SOURCE if kind is None else (kind, component)] += 1
+        if self._tap_failure is not None:
+            self._tap_failure(record, failure)
         match failure.on_error:
             case OnError.STOP:
                 place = f"{record.topic}/{record.partition}/{record.offset}"

@@ -226,8 +226,13 @@ class Pages:
         """Contents of events, masked as a log is: with a token."""
 
         def found() -> Response:
-            lines, left_out = self._taps.take(tap)
-            content = b'{"left_out": %d, "lines": [%s]}\n' % (left_out, b",".join(lines))
+            taken = self._taps.take(tap)
+            counts = b"null" if taken.counts is None else json.dumps(taken.counts.to_json()).encode()
+            content = b'{"left_out": %d, "condition": %s, "lines": [%s]}\n' % (
+                taken.left_out,
+                counts,
+                b",".join(taken.lines),
+            )
             return Response(content, content_type="application/json")
 
         return _answer(found, HTTPStatus.OK)

@@ -5,6 +5,7 @@ from typing import Self
 from pydantic import ConfigDict
 
 from ingest.api import ConfigError, Model, NotFoundError, option
+from ingest.api.taps import Tap
 from ingest.expressions import Condition, ExpressionSyntaxError
 from ingest.observe.activity import Activity
 from ingest.observe.taps import Taps
@@ -19,6 +20,7 @@ class TapRequest(Model):
     Attributes:
         at: name of a decorator or sink; "" for the records that the source reads.
         before: events that reach the decorator, in place of those that it sends.
+        failed: events that fail, in all components or in the one of `at`, which may be "source".
         where: condition of the events.
     """
 
@@ -26,6 +28,7 @@ class TapRequest(Model):
 
     at: str = option("Name of a decorator or sink.", default="")
     before: bool = option("Events that reach the decorator.", default=False)
+    failed: bool = option("Events that fail, with the error.", default=False)
     where: str | None = option("Condition of the events.", default=None)
 
     @classmethod
@@ -53,12 +56,15 @@ class TapRequest(Model):
             ConflictError: there are too many taps.
         """
         kinds = {each["name"]: each["type"] for each in activity.of(pipeline)["components"]}
-        kinds.pop(ComponentType.SOURCE.value, None)
+        if not self.failed:
+            kinds.pop(ComponentType.SOURCE.value, None)
         if self.at and self.at not in kinds:
             raise NotFoundError(
                 f'pipeline "{pipeline}" has no decorator or sink "{self.at}"', hint=f"it has {', '.join(kinds)}"
             )
         is_sink = kinds.get(self.at) == ComponentType.SINK
+        if self.before and self.failed:
+            raise ConfigError("events before a decorator have not failed in it", hint="leave `before` or `failed` out")
         if self.before and (is_sink or not self.at):
             raise ConfigError("only a decorator has events before it", hint="name a decorator, or leave `before` out")
         if self.where is not None:
@@ -66,4 +72,4 @@ class TapRequest(Model):
                 Condition.parse(self.where)
             except ExpressionSyntaxError as error:
                 raise ConfigError(f'the condition "{self.where}" is wrong: {error}') from error
-        return taps.open(pipeline, self.at, is_sink=is_sink, is_before=self.before, where=self.where)
+        return taps.open(pipeline, Tap("", self.at, is_sink, self.before, self.failed, self.where))

@@ -68,11 +68,14 @@ def test_commands_change_a_running_service(tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.chdir(service.folder)  # of its state_dir
         client = ServiceClient(load(service.file, env=os.environ, lookup=Catalog()))
         taps = [client.open_tap("hourly", {"at": at}) for at in ("", "attr2hbase")]
+        unmet = client.open_tap("hourly", {"where": "%{nope} == '1'"})
         (tmp_path / "hourly" / "2.txt").write_text("c\n")
         commanded(service, "flush", "hourly")
         service.wait_for(lambda: stored(service, "hourly") == 3, "flushed")
         (record,), (put,) = (client.read_tap(tap)["lines"] for tap in taps)
         assert (record["record"]["value"], put["row"], put["cells"]) == ("c", "c", [["f", "q", "x"]])
+        compared = client.read_tap(unmet)["condition"]
+        assert (compared["compared"], compared["met"], compared["absent"]) == (1, 0, ["nope"])
 
         # a pause holds events back, also through kill -9 and a restart; the other pipeline runs
         [paused] = commanded(service, "pause", "now")

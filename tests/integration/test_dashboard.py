@@ -19,6 +19,7 @@ from ingest.receipt import ComponentType, Counts, Figures
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
+from tests.support.call_times import timed
 from tests.support.endpoint import pages
 from tests.support.local import ServerProcess, free_ports
 from tests.support.programs import needs, path_of
@@ -83,7 +84,7 @@ def scraped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scraped]:
     health = Health(["logs"], on_change=metrics.state)
     health.change("logs", State.RUNNING)
     counts = Counts(read=10, stored=9, dead_lettered_by=Counter({("no_match", "regex"): 1}), flush_s=[0.1])
-    counts.components = {(ComponentType.DECORATOR, "regex"): Figures(10, 9, failed=1, sampled=2, sampled_ns=50_000)}
+    counts.components = {(ComponentType.DECORATOR, "regex"): Figures(10, 9, failed=1, times=timed(2, 50_000))}
 
     def page() -> tuple[str, bytes]:
         """The metrics after another micro-batch."""

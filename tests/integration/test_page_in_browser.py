@@ -25,6 +25,7 @@ from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pauses import Pauses
 from tests.support.browser import DESKTOP, PHONE, browser, problems_of
+from tests.support.call_times import timed
 from tests.support.endpoint import TOKEN, pages
 from tests.support.programs import needs
 
@@ -92,10 +93,10 @@ def busy(service: Service) -> Service:
     kinds = {SOURCE: "kafka", FILTER: "filter", PARSE: "regex", LOGS: "attr2hbase"}
     service.activity.built("access", kinds)
     service.components = {
-        SOURCE: Figures(3_000, 3_000, sampled=100, sampled_ns=300_000),
-        FILTER: Figures(3_000, 2_700, dropped=300, sampled=100, sampled_ns=100_000),
-        PARSE: Figures(2_700, 2_430, failed=270, sampled=100, sampled_ns=2_400_000),
-        LOGS: Figures(2_430, 2_430, sampled=100, sampled_ns=300_000),
+        SOURCE: Figures(3_000, 3_000, times=timed(100, 300_000)),
+        FILTER: Figures(3_000, 2_700, dropped=300, times=timed(100, 100_000)),
+        PARSE: Figures(2_700, 2_430, failed=270, times=timed(100, 2_400_000)),
+        LOGS: Figures(2_430, 2_430, times=timed(100, 300_000)),
     }
     service.batches({"access": 3_000, "orders": 900, "ticks": 60}, "no_match")
     service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")

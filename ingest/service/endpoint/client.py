@@ -174,7 +174,8 @@ class ServiceClient:
 
     def read_tap(self, tap: str) -> dict[str, Any]:
         """
-        The `lines` of a tap since the last call, and how many were `left_out`.
+        The `lines` of a tap since the last call, how many were `left_out`, and of its `condition` the numbers of
+        events, as `ingest.api.taps.TapCounts` has them; null without one.
 
         Raises:
             NotRunningError: no service answers.

@@ -367,7 +367,10 @@ class BatchRunner(LoopHost):
                 self._tasks_s = self._clock() - started
                 if not any(receipt.status is TaskStatus.RUN_AGAIN for receipt in receipts):
                     # else the next attempt reports the same events
-                    self._taps.deliver(line for receipt in receipts for line in receipt.tapped)
+                    self._taps.deliver(
+                        (line for receipt in receipts for line in receipt.tapped),
+                        (each for receipt in receipts for each in receipt.tap_counts.items()),
+                    )
                 return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:

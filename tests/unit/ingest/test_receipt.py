@@ -1,10 +1,11 @@
 """Receipts: sums of counts, and the serialized form."""
 
 from collections import Counter
-from dataclasses import astuple
 
 from ingest.api import BusyWait, SinkResult
+from ingest.api.taps import TapCounts
 from ingest.receipt import SOURCE, ComponentType, Counts, Figures, Receipt, TaskStatus, receipts_of
+from tests.support.call_times import timed
 from tests.support.counted import counted_blobs
 
 SINK = (ComponentType.SINK, "s")
@@ -51,12 +52,13 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
             busy_waits=[BusyWait("store_busy", 0.25)],
             counted=counted_blobs("t", 1, 2),
             components={
-                SOURCE: Figures(3, 2, 1, sampled=1, sampled_ns=5),
+                SOURCE: Figures(3, 2, 1, times=timed(1, 5)),
                 (ComponentType.SINK, "s"): Figures(2, 1, 0, 1),
             },
         ),
         results={"logs": SinkResult(b"\xff", run_again=True)},
         probe=("logs", b"\x00"),
+        tap_counts={"a": TapCounts(9, 1, 2, "no number", {"x"}, {"y", "z"})},
     )
     (received,) = receipts_of(sent.rows())
     assert (received.status, received.message) == (TaskStatus.STOP, 'the family "\\udcff" may not be written')
@@ -65,15 +67,14 @@ def test_receipt_with_names_that_are_not_utf8_is_serializable():
     assert received.counts.dead_lettered == {"no_match": 3}
     assert received.counts.counted == counted_blobs("t", 1, 2)
     assert received.counts.components == sent.counts.components
-    assert astuple(received.counts.components[SOURCE]) == (3, 2, 1, 0, 1, 5)
+    assert received.counts.components[SOURCE].times.buckets() == [(3, 1, 5)]
+    assert received.tap_counts == sent.tap_counts
     assert received.counts.busy_waits == [BusyWait("store_busy", 0.25)]
     assert (received.results, received.probe) == (sent.results, sent.probe)
 
 
 def test_figures_of_components_are_added_by_type_and_name():
     total = Counts(components={SOURCE: Figures(1, 1)})
-    total.add(
-        Counts(components={SOURCE: Figures(2, 1, 1, sampled=1, sampled_ns=9), (ComponentType.SINK, "s"): Figures(1)})
-    )
+    total.add(Counts(components={SOURCE: Figures(2, 1, 1, times=timed(1, 9)), (ComponentType.SINK, "s"): Figures(1)}))
     assert total.components == {SOURCE: Figures(3, 2, 1), (ComponentType.SINK, "s"): Figures(1)}
-    assert total.components[SOURCE].sampled_ns == 9
+    assert total.components[SOURCE].times.total_ns == 9

@@ -34,6 +34,7 @@ from ingest.service.replay.job import Replay
 from ingest.service.rewriting.compaction import Compaction
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.updates.options import CompactionOptions
+from tests.support.call_times import timed
 from tests.support.endpoint import no_metrics, published
 from tests.support.local import free_ports
 from tests.support.place import replay_options
@@ -147,7 +148,10 @@ def test_status_shows_the_figures_of_components(activity: Activity, ingest: Call
     name = name_of(ingest)
     parse = (ComponentType.DECORATOR, "parse")
     activity.built(name, {SOURCE: "files", parse: "regex"})
-    figures = {SOURCE: Figures(1_200, 1_200, 0, 0, 20, 20_000), parse: Figures(1_200, 800, 100, 300, 20, 60_000)}
+    figures = {
+        SOURCE: Figures(1_200, 1_200, 0, 0, timed(20, 20_000)),
+        parse: Figures(1_200, 800, 100, 300, timed(20, 60_000)),
+    }
     activity.durable(name, 0, 0, Counts(components=figures), 1.0)
     assert "regex (parse)" not in ingest("status", "pipeline.yaml").out
     lines = ingest("status", "pipeline.yaml", "--components").out.splitlines()

@@ -8,6 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
+from ingest.api.taps import Tap, TapCounts
 from ingest.catalog import Catalog
 from ingest.cli import tap as module
 from ingest.config import load
@@ -130,6 +131,72 @@ def test_waiting_is_said(taps: Taps, ingest: Any, monkeypatch: pytest.MonkeyPatc
     assert 'waiting for events of "ticks", which is starting; Ctrl-C ends this\n' in shown.err
 
 
+def test_failed_event_is_shown_with_its_error(reporting: Any, ingest: Any) -> None:
+    about = {"component": "regex", "code": "no_match", "message": "the pattern does not match", "batch_time_ms": 1}
+    reporting({"record": RECORD | {"timestamp_ms": 1_000}, "attributes": {"a": "1"}, "on_error": "drop", **about})
+    shown = ingest("tap", "--failed", "--limit", 1)
+    assert shown.out.splitlines() == [
+        "t/0/7  1970-01-01T00:00:01.000Z",
+        "  failed in regex: no_match: the pattern does not match, dropped",
+        "  value = v",
+        "  h = 1",
+        "  a = 1",
+    ]
+    assert shown.err == "1 failed event\n"
+
+
+@pytest.mark.parametrize(
+    ("counts", "text"),
+    [
+        (
+            TapCounts(1_204, absent={"statis"}, attributes={"status", "path"}),
+            'none has the attribute "statis": did you mean "status"?; they have path, status; Ctrl-C ends this',
+        ),
+        (
+            TapCounts(7, absent={"status"}),
+            'none has the attribute "status"; they have no attributes, which decorators set: --at LABEL shows the ',
+        ),
+        (
+            TapCounts(7, 0, 2, "no number", attributes={"status"}),
+            "waiting: 0 of 7 compared events met the condition; for 2 it cannot be evaluated: no number; Ctrl-C",
+        ),
+        (TapCounts(), 'waiting for events of "ticks", which is starting; Ctrl-C ends this'),
+    ],
+)
+def test_condition_that_no_event_meets_is_said(
+    taps: Taps, ingest: Any, monkeypatch: pytest.MonkeyPatch, counts: TapCounts, text: str
+) -> None:
+    monkeypatch.setattr(module, "_QUIET_S", 0.0)
+    monkeypatch.setattr(module, "_POLL_S", 0.01)
+    open_tap = taps.open
+
+    def opened(pipeline: str, tap: Tap) -> str:
+        found = open_tap(pipeline, tap)
+        taps.deliver((), [(found, counts)])
+        threading.Timer(0.2, lambda: taps.deliver([(found, orjson.dumps(EVENT))], [(found, TapCounts(1, 1))])).start()
+        return found
+
+    monkeypatch.setattr(taps, "open", opened)
+    shown = ingest("tap", "--limit", 1, "--where", "%{statis} == '500'", "--output", "json")
+    assert [text in line for line in shown.err.splitlines()] == [True], shown.err
+    assert (shown.code, len(shown.lines)) == (0, 1)
+
+
+def test_numbers_of_compared_events_are_in_the_summary(
+    taps: Taps, ingest: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    open_tap = taps.open
+
+    def opened(pipeline: str, tap: Tap) -> str:
+        found = open_tap(pipeline, tap)
+        taps.deliver([(found, orjson.dumps(EVENT))] * 2, [(found, TapCounts(30, 2))])
+        return found
+
+    monkeypatch.setattr(taps, "open", opened)
+    shown = ingest("tap", "--limit", 2, "--where", "%{a} == '500'")
+    assert shown.err == "2 events; 2 of 30 compared events met the condition\n"
+
+
 @pytest.mark.parametrize(
     ("options", "code", "message"),
     [
@@ -137,6 +204,8 @@ def test_waiting_is_said(taps: Taps, ingest: Any, monkeypatch: pytest.MonkeyPatc
         (("--at", "no"), 3, 'pipeline "ticks" has no decorator or sink "no"'),
         (("--at", "attr2hbase", "--before"), 2, "only a decorator has events before it"),
         (("--before",), 2, "only a decorator has events before it"),
+        (("--at", "regex", "--before", "--failed"), 2, "events before a decorator have not failed in it"),
+        (("--at", "no", "--failed"), 3, "it has source, regex, attr2hbase"),
         (("--where", "%{level} =="), 2, 'the condition "%{level} ==" is wrong'),
     ],
 )

@@ -18,6 +18,7 @@ from ingest.observe.health import Health, State
 from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from ingest.service.endpoint.http import HttpEndpoint
+from tests.support.call_times import timed
 from tests.support.endpoint import pages, published
 
 PARSE = (ComponentType.DECORATOR, "parse")
@@ -38,7 +39,10 @@ def activity(pipeline: Path) -> Iterator[Activity]:
 
 
 def test_one_picture_if_stdout_is_no_terminal(activity: Activity, ingest: Callable[..., Any]) -> None:
-    figures = {SOURCE: Figures(1_000, 1_000, 0, 0, 20, 20_000), PARSE: Figures(1_000, 900, 0, 100, 20, 180_000)}
+    figures = {
+        SOURCE: Figures(1_000, 1_000, 0, 0, timed(20, 20_000)),
+        PARSE: Figures(1_000, 900, 0, 100, timed(20, 180_000)),
+    }
     activity.durable("ticks", 7, 0, Counts(components=figures, worker_bytes=3 << 20), 1.5)
     activity.failed("ticks", "source_unavailable", "away")
     activity.failed("ticks", "store_unavailable", "refused")

@@ -6,6 +6,7 @@ from ingest.api import BusyWait
 from ingest.observe.activity import BUCKET_S, MAX_ERRORS, MAX_MESSAGE_CHARS, MAX_RETENTIONS, RATE_S, Activity
 from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
+from tests.support.call_times import timed
 
 
 class Times:
@@ -131,7 +132,7 @@ def test_components_have_totals_and_the_rates_of_the_last_minute():
     assert [each["received"] for each in activity.of("p")["components"]] == [0, 0, 0]
     activity.durable("p", 0, 0, Counts(components={PARSE: Figures(60, 60)}), 1.0)
     times.now += RATE_S + 1
-    figures = {SOURCE: Figures(120, 120, 0, 0, 20, 20_000), PARSE: Figures(120, 90, 6, 24, 20, 60_000)}
+    figures = {SOURCE: Figures(120, 120, 0, 0, timed(20, 20_000)), PARSE: Figures(120, 90, 6, 24, timed(20, 60_000))}
     activity.durable("p", 1, 0, Counts(components=figures), 1.0)
     source, parse, sink = activity.of("p")["components"]
     assert parse == {
@@ -158,7 +159,7 @@ def shares(activity: Activity) -> list[float | None]:
 def test_components_that_a_reload_has_removed_are_not_shown_and_have_no_share():
     activity = Activity()
     activity.built("p", {SOURCE: "kafka", PARSE: "regex"})
-    figures = {each: Figures(40, 40, 0, 0, 20, 100) for each in (SOURCE, PARSE)}
+    figures = {each: Figures(40, 40, 0, 0, timed(20, 100)) for each in (SOURCE, PARSE)}
     activity.durable("p", 0, 0, Counts(components=figures), 1.0)
     assert shares(activity) == [0.5, 0.5]
     activity.built("p", {SOURCE: "kafka", SINK: "hbase"})
@@ -172,7 +173,7 @@ def test_components_that_a_reload_has_removed_are_not_shown_and_have_no_share():
 def test_component_of_the_same_name_and_another_kind_begins_anew():
     activity = Activity()
     activity.built("p", {SOURCE: "kafka", PARSE: "regex"})
-    figures = {each: Figures(40, 40, 0, 0, 20, 100) for each in (SOURCE, PARSE)}
+    figures = {each: Figures(40, 40, 0, 0, timed(20, 100)) for each in (SOURCE, PARSE)}
     activity.durable("p", 0, 0, Counts(components=figures), 1.0)
     activity.built("p", {SOURCE: "kafka", PARSE: "json"})
     source, parse = activity.of("p")["components"]
@@ -188,16 +189,33 @@ def test_component_of_the_same_name_and_another_kind_begins_anew():
 def test_share_of_time_is_that_of_the_timed_calls_however_many_events_a_component_received():
     activity = Activity()
     # a fan-out whose condition excludes nine of ten events: they are received, and no calls
-    figures = {SOURCE: Figures(10_000, 10_000, 0, 0, 200, 30_000), PARSE: Figures(10_000, 10_000, 0, 0, 20, 10_000)}
+    figures = {
+        SOURCE: Figures(10_000, 10_000, 0, 0, timed(200, 30_000)),
+        PARSE: Figures(10_000, 10_000, 0, 0, timed(20, 10_000)),
+    }
     activity.durable("p", 0, 0, Counts(components=figures), 1.0)
     assert shares(activity) == [0.75, 0.25]
 
 
-def test_share_of_time_is_not_known_from_a_few_calls():
+def test_time_is_not_known_from_a_few_calls():
     activity = Activity()
-    figures = {SOURCE: Figures(10_000, 10_000, 0, 0, 80, 800), PARSE: Figures(10_000, 10_000, 0, 0, 19, 10_000)}
+    figures = {
+        SOURCE: Figures(10_000, 10_000, 0, 0, timed(80, 800)),
+        PARSE: Figures(10_000, 10_000, 0, 0, timed(19, 10_000)),
+    }
     activity.durable("p", 0, 0, Counts(components=figures), 1.0)
     assert shares(activity) == [0.074, None]
+    assert [each["microseconds"] for each in activity.of("p")["components"]] == [0.01, None]
+
+
+def test_time_of_a_component_is_not_that_of_its_slowest_call():
+    activity = Activity()
+    slow = timed(40, 200_000)
+    slow.add(50_000_000)  # such as the call that connects to the store
+    activity.durable("p", 0, 0, Counts(components={PARSE: Figures(41, 41, times=slow)}), 1.0)
+    activity.durable("p", 1, 0, Counts(components={SINK: Figures(41, 41, times=timed(41, 205_000))}), 1.0)
+    assert shares(activity) == [0.5, 0.5]
+    assert activity.of("p")["components"][0]["microseconds"] == 5.0
 
 
 def test_window_of_short_batches_has_a_few_dozen_numbers():

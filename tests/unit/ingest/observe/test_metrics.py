@@ -18,6 +18,7 @@ from ingest.receipt import SOURCE, ComponentType, Counts, Figures
 from sinks import BUILTIN_FEATURES
 from sinks.blobs.metrics import BLOB_SWEEP_INTERVAL, BLOB_SWEEP_LAST, Swept, swept
 from sinks.updates.metrics import COMPACTION_INTERVAL, COMPACTION_LAST, Compacted, compacted
+from tests.support.call_times import timed
 from tests.support.counted import counted_blobs
 
 REQUIRED = {
@@ -368,7 +369,7 @@ def test_figures_of_components_have_their_type_and_name():
     metrics = fresh("ticks")
     parse = (ComponentType.DECORATOR, "parse")
     metrics.observe_batch(
-        "ticks", Counts(components={SOURCE: Figures(5, 5), parse: Figures(5, 2, 1, 2, 4, 8_000)}), 0.1
+        "ticks", Counts(components={SOURCE: Figures(5, 5), parse: Figures(5, 2, 1, 2, timed(4, 8_000))}), 0.1
     )
     metrics.observe_batch("ticks", Counts(components={SOURCE: Figures(1, 1), parse: Figures(1, 1)}), 0.1)
     found = samples(metrics)

@@ -1,8 +1,8 @@
 """Figures of the components of a task."""
 
 from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import accumulate, islice
 from typing import Any
 
 import pytest
@@ -30,8 +30,9 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
-from ingest.pipeline.figures import FIRST_SAMPLE, SAMPLE, TaskFigures, sample_gaps
+from ingest.pipeline.figures import DENSITY, SAMPLE, WARM_UP, Sampling, TaskFigures
 from ingest.pipeline.outcomes import BoundDecorator
+from ingest.pipeline.parts import Parts
 from ingest.pipeline.sink_binding import SinkBinding
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
@@ -203,27 +204,68 @@ def test_buffered_events_are_sent_at_the_end_of_a_split(count):
     assert of(receipt, "d1").received == kept
 
 
-def test_one_in_128_records_is_timed_across_tasks():
-    task = task_of(ByNumber({5}, set()), Copies())
-    receipts = [run(task, [1] * 16) for _ in range(40)]
-    sampled = [of(receipt, "d0").sampled for receipt in receipts]
-    assert sum(sampled) == 5
-    assert (sampled[0], of(receipts[0], "d1").sampled, of(receipts[0], "s", ComponentType.SINK).sampled) == (1, 1, 1)
-    assert receipts[0].counts.components[SOURCE].sampled == 1
-    assert of(receipts[0], "d0").sampled_ns > 0
+def places(tasks: Iterable[int]) -> Iterator[list[int]]:
+    """The places of the timed records in tasks of so many records, one after the other in a process."""
+    sampling, before = Sampling(), 0
+    for records in tasks:
+        sampling.start(before)
+        before = records
+        found = []
+        for number in range(1, records + 1):
+            sampling.until -= 1
+            if not sampling.until:
+                sampling.timed(number)
+                found.append(number)
+        yield found
 
 
-def test_one_record_of_each_128_is_timed_at_a_place_that_varies():
-    places = list(islice(accumulate(sample_gaps()), 20_000))
-    assert places[0] == FIRST_SAMPLE
-    assert [(place - 1) // SAMPLE for place in places] == list(range(len(places)))
+def test_first_records_of_a_process_are_not_timed():
+    task = task_of(ByNumber(set(), set()))
+    assert of(run(task, [1] * WARM_UP), "d0").times.calls == 0
+    assert of(run(task, [1]), "d0").times.calls == 1
 
 
+def test_one_in_128_records_of_long_tasks_is_timed_at_a_place_that_varies():
+    first, *others = places([200_000, 100_000, 100_000])
+    assert abs(len(first) - 200_000 // SAMPLE) < 60
+    for found in others:
+        assert abs(len(found) - 100_000 // SAMPLE) <= 1
+        assert len({(place - others[0][0]) % SAMPLE for place in found}) > SAMPLE / 2
+
+
+@pytest.mark.parametrize(("records", "timed"), [(1, 1), (5, 5), (16, 8), (100, 8), (1_000, 8), (2_000, 15)])
+def test_several_records_of_a_short_task_are_timed(records, timed):
+    found = [len(each) for each in places([records] * 200)][100:]
+    assert abs(sum(found) / len(found) - timed) < 0.2 * timed
+
+
+def test_long_task_after_a_short_one_has_few_samples_more():
+    *_, found = places([5] * 10 + [100_000])
+    assert len(found) < 100_000 // SAMPLE + DENSITY * 7
+
+
+def test_short_tasks_after_a_long_one_have_samples_at_once():
+    _, *found = places([100_000] + [16] * 5)
+    assert [len(each) > 0 for each in found] == [False, True, True, True, True]
+
+
+@pytest.mark.parametrize("records", [20, 50_000])
 @pytest.mark.parametrize("period", [2, 3, 7, 64, 100, 128, 129, 256])
-def test_records_of_a_kind_that_comes_back_periodically_are_timed_in_proportion(period):
-    kinds = Counter(place % period for place in islice(accumulate(sample_gaps()), 50_000))
-    share = 50_000 / period
-    assert all(0.7 * share < kinds[kind] < 1.3 * share for kind in range(period))
+def test_records_of_a_kind_that_comes_back_periodically_are_timed_in_proportion(period, records):
+    tasks = [records] * (4_000_000 // records // (1 if records > 100 else 20))
+    numbers = [number * records + place for number, found in enumerate(places(tasks)) for place in found]
+    kinds = Counter(place % period for place in numbers)
+    share = len(numbers) / period
+    assert all(0.6 * share < kinds[kind] < 1.4 * share for kind in range(period))
+
+
+def test_timed_calls_are_those_of_all_components():
+    task = task_of(ByNumber({5}, set()), Copies())
+    receipts = [run(task, [1] * 16) for _ in range(4)]
+    calls = [[figures.times.calls for figures in receipt.counts.components.values()] for receipt in receipts]
+    assert calls == [[0] * 4, [calls[1][0]] * 4, [calls[2][0]] * 4, [calls[3][0]] * 4]
+    assert all(each[0] > 0 for each in calls[1:])
+    assert of(receipts[3], "d0").times.total_ns > 0
 
 
 class Holds(FanOut[Settings]):
@@ -251,8 +293,8 @@ class Holds(FanOut[Settings]):
 
 def test_event_that_was_buffered_is_timed_in_what_comes_after_if_its_record_is_a_sample():
     receipt = run(task_of(Holds(), ByNumber(set(), set()), Holds(), ByNumber(set(), set())), range(300))
-    sampled = {component: figures.sampled for component, figures in receipt.counts.components.items()}
-    assert set(sampled.values()) == {sum(place <= 300 for place in islice(accumulate(sample_gaps()), 9))}
+    (timed,) = places([300])
+    assert {figures.times.calls for figures in receipt.counts.components.values()} == {len(timed)}
 
 
 def test_task_that_ends_in_a_sample_leaves_the_next_one_untimed():
@@ -261,10 +303,12 @@ def test_task_that_ends_in_a_sample_leaves_the_next_one_untimed():
             raise StoreUnavailableError("away")
 
     task = task_of(Holds(), sinks=(sink("s", write),))
-    records = [Record("t", 0, at, b"k", b"bad" if at else b"1", 1) for at in range(FIRST_SAMPLE)]
+    records = [Record("t", 0, at, b"k", b"1" if at < WARM_UP else b"bad", 1) for at in range(WARM_UP + 1)]
     assert task.run(records, SPEC).status is TaskStatus.BLOCKED
+    assert task._figures.is_timed
+    task._sampling.until = 10
     receipt = run(task, [1] * 3, replace(SPEC, batch=Batch("1", 1_000, "1-1")))
-    assert of(receipt, "s", ComponentType.SINK).sampled == 0
+    assert of(receipt, "s", ComponentType.SINK).times.calls == 0
 
 
 def test_buffered_event_that_a_plugin_returns_spoiled_is_failed_and_not_sent():
@@ -276,21 +320,26 @@ def test_buffered_event_that_a_plugin_returns_spoiled_is_failed_and_not_sent():
 
 def test_time_is_that_of_each_call():
     clock = iter(range(0, 1_000_000, 7))
-    figures = TaskFigures(Chain([BoundDecorator(ByNumber({2}, set()), "d0")]), [sink("s")], lambda: next(clock))
+    chain = Chain([BoundDecorator(ByNumber({2}, set()), "d0")])
+    parts = Parts(Decoder(Decoding()).decode, chain, (sink("s"),))
+    figures = TaskFigures(parts, lambda: next(clock))
     figures.start()
-    event = Event(b"1")
-    assert figures.chain.run(event) == (event,)
-    figures.bindings[0].write(event)
+    event = figures.timed.decode(Record("t", 0, 0, b"k", b"1", 1))
+    assert isinstance(event, Event)
+    assert figures.timed.chain.run(event) == (event,)
+    figures.timed.bindings[0].write(event)
     found = figures.of(1)
-    assert [each.sampled_ns for each in found.values()] == [0, 7, 7]
+    assert [each.times.total_ns for each in found.values()] == [7, 7, 7]
     figures.start()
-    assert [each.sampled_ns for each in figures.of(0).values()] == [0, 0, 0]
+    assert [each.times.total_ns for each in figures.of(0).values()] == [0, 0, 0]
+    assert [each.times.total_ns for each in found.values()] == [7, 7, 7]
 
 
 def test_failure_in_a_sampled_call_names_its_decorator():
     steps = ByNumber(set(), set()), ByNumber(set(), {1})
-    receipt = run(task_of(*steps, on_error=OnError.DEAD_LETTER), [1] * 3)
-    assert receipt.counts.dead_lettered_by == {("decorate", "d1"): 3}
+    receipt = run(task_of(*steps, on_error=OnError.DEAD_LETTER), [1] * (WARM_UP + 2))
+    assert of(receipt, "d1").times.calls > 0
+    assert receipt.counts.dead_lettered_by == {("decorate", "d1"): WARM_UP + 2}
 
 
 def test_events_that_are_not_sampled_run_through_the_chain_itself():
