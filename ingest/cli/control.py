@@ -301,8 +301,10 @@ def _show(out: Output, found: Sequence[dict[str, Any]]) -> None:
         out.note(text, color)
 
 
-def pipelines_table(out: Output, found: Sequence[dict[str, Any]], *, with_reason: bool = True) -> None:
-    """A row for each pipeline of `GET /pipelines`."""
+def pipelines_table(
+    out: Output, found: Sequence[dict[str, Any]], *, with_reason: bool = True, width: int | None = None
+) -> None:
+    """A row for each pipeline of `GET /pipelines`; see `Output.table`."""
     out.table(
         ("pipeline", "state", "#for", "#batches", "#stored", "#events/s", "#lag", *(["reason"] if with_reason else [])),
         [
@@ -318,6 +320,7 @@ def pipelines_table(out: Output, found: Sequence[dict[str, Any]], *, with_reason
             )
             for each in found
         ],
+        width,
     )
 
 

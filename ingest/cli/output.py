@@ -26,6 +26,8 @@ if TYPE_CHECKING:  # these packages load pydantic, which `--version` and the hel
 _CODES = {"bold": "1", "dim": "2", "red": "1;31", "green": "32", "yellow": "33", "cyan": "36"}
 # control characters of terminals, and marks that change the direction of text
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+WIDTH = 80
+"""Columns of what is laid out for reading, if it is not on a terminal."""
 _UNLIMITED = 100_000  # columns of a table that is not on a terminal: no line is wrapped
 
 
@@ -144,6 +146,45 @@ class Output:
         if not self.is_json:
             self._write("".join(self._styled(_safe(text), style, self._stdout) for text, style in parts))
 
+    def cut(self, *parts: tuple[str, str]) -> bool:
+        """The same as `parts`; on a terminal the line is cut to its width. Returns whether it was."""
+        if self.is_json or not self._stdout.isatty():
+            self.parts(*parts)
+            return False
+        from rich.cells import cell_len, set_cell_size
+
+        left = get_terminal_size().columns
+        # masked before it is cut, so that no part of a secret remains
+        safe = [(self._hide_data(_safe(text).expandtabs()), style) for text, style in parts]
+        is_cut = sum(cell_len(text) for text, _ in safe) > left
+        left -= is_cut
+        shown = []
+        for text, style in safe:
+            size = min(cell_len(text), left)
+            shown.append((set_cell_size(text, size), style))
+            left -= size
+        self.parts(*shown, ("…" if is_cut else "", "dim"))
+        return is_cut
+
+    def wrapped(self, text: str, style: str = "", indent: str = "", *, most: int | None = None) -> None:
+        """
+        A text of data in lines that are as wide as the terminal, or else `WIDTH`, broken between words; text mode only.
+
+        Args:
+            text: without `indent`.
+            style: of all lines.
+            indent: before each line.
+            most: lines; the last one then ends with "…".
+        """
+        if self.is_json:
+            return
+        from ingest.cli.text_table import wrapped
+
+        width = get_terminal_size().columns if self._stdout.isatty() else WIDTH
+        lines = wrapped(self._hide_data(_safe(text)), width - 1, indent)
+        for line in lines[:most]:
+            self.line(line + ("…" if most is not None and len(lines) > most and line is lines[most - 1] else ""), style)
+
     def raw(self, text: str) -> None:
         """Data unchanged, including its newlines."""
         self._write(text, end="")
@@ -167,15 +208,15 @@ class Output:
 
         self._write(orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode())
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int = _UNLIMITED) -> None:
-        """Rows under a header, as `laid_out`, as wide as the terminal or else `width`; text mode only."""
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> None:
+        """Rows under a header, as `laid_out`, as wide as the terminal, else `width` if it is given; text mode only."""
         if self.is_json:
             return
         from ingest.cli.text_table import laid_out
 
         safe = [[_safe(cell).expandtabs() for cell in row] for row in rows]
         is_terminal = self._stdout.isatty()
-        for line in laid_out(columns, safe, get_terminal_size().columns if is_terminal else width):
+        for line in laid_out(columns, safe, get_terminal_size().columns if is_terminal else width or _UNLIMITED):
             self._write(self._styled(line.head, "bold", self._stdout) + line.rest)
 
     @property

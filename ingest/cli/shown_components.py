@@ -10,6 +10,8 @@ MANY_FAIL = 0.01
 """Fraction of events; the same as in the alert of dead letters."""
 IS_SLOW = 0.5
 """Fraction of the time of all components."""
+_MILLIONS = 100_000_000
+_EXACT = 1_000  # below it a digit after the point is shown
 
 
 def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, ...]]:
@@ -17,12 +19,12 @@ def component_rows(components: Sequence[Mapping[str, Any]]) -> list[tuple[str, .
     return [
         (
             _name(each),
-            f"{each['received']:,}",
-            f"{each['dropped']:,}" if each["dropped"] else "",
-            f"{each['failed']:,}" if each["failed"] else "",
-            f"{each['rates']['received_per_s']:,.0f}",
-            f"{each['rates']['failed_per_s']:,.1f}" if each["rates"]["failed_per_s"] else "",
-            "" if each["microseconds"] is None else f"{each['microseconds']:,.1f}",
+            _number(each["received"]),
+            _number(each["dropped"]) if each["dropped"] else "",
+            _number(each["failed"]) if each["failed"] else "",
+            _number(round(each["rates"]["received_per_s"])),
+            _decimal(each["rates"]["failed_per_s"]) if each["rates"]["failed_per_s"] else "",
+            "" if each["microseconds"] is None else _decimal(each["microseconds"]),
             "" if each["time_share"] is None else f"{each['time_share']:.0%}",
         )
         for each in components
@@ -36,7 +38,17 @@ def findings(components: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if received and failed / received >= MANY_FAIL:
             yield f"{_name(each)} fails {failed / received:.1%} of its events"
         if each["type"] == "decorator" and (each["time_share"] or 0) >= IS_SLOW:
-            yield f"{_name(each)} takes {each['time_share']:.0%} of the time, {each['microseconds']:,.1f} µs an event"
+            time = f"{each['time_share']:.0%} of the time, {_decimal(each['microseconds'])} µs an event"
+            yield f"{_name(each)} takes {time}"
+
+
+def _number(events: int) -> str:
+    """All digits of up to eight; the table fits 80 columns."""
+    return f"{events:,}" if events < _MILLIONS else f"{events / 1e6:,.1f}M"
+
+
+def _decimal(value: float) -> str:
+    return f"{value:,.1f}" if value < _EXACT else _number(round(value))
 
 
 def _name(component: Mapping[str, Any]) -> str:

@@ -5,13 +5,12 @@ from typing import Any
 
 from ingest.amounts import counted
 from ingest.api.notation import from_notation, readable
-from ingest.cli.output import Output
+from ingest.cli.output import WIDTH, Output
 from ingest.formats.times import moment
 
 SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yellow")}
 """Change -> its sign and colour."""
 _COLORS = {"kept": "green", "dropped": "yellow", "failed": "red", "stops": "red"}
-_WIDTH = 80  # columns of lines and tables that are not on a terminal
 _MOST = 56  # characters of a value, so that its line is no longer; JSON has all
 _AROUND = 12  # characters shown before the first that differs
 
@@ -51,7 +50,7 @@ def _show_outcomes(out: Output, outcomes: list[dict[str, Any]]) -> None:
             )
             for each in outcomes
         ],
-        width=_WIDTH,
+        width=WIDTH,
     )
 
 

@@ -70,12 +70,12 @@ def tap(  # noqa: PLR0913 - the options of the command
     name = pipeline_of(configuration, pipeline, how=f"name one: {command_line(file, 'tap', 'NAME')}").name
     most = limit if limit is not None or follow else _LIMIT
     opened = client.open_tap(name, {"at": at, "before": before, "failed": failed, "where": where})
-    shown, has_masked = 0, False
+    shown, has_masked, is_cut = 0, False, False
     waiting = _Waiting(out, client, name, "failed events" if failed else "events")
     try:
         for line in _lines(out, client, opened, waiting):
             out.plain(line)
-            _show(out, line)
+            is_cut = _show(out, line) or is_cut
             has_masked = has_masked or _MASK in str(line)
             shown += 1
             if shown == most:
@@ -84,6 +84,8 @@ def tap(  # noqa: PLR0913 - the options of the command
         pass
     finally:
         _close(client, opened)
+    if is_cut:
+        out.note("lines are cut to the width of the terminal; with --output json they are whole", "dim")
     if has_masked:
         out.note("*** stands for a secret: such an event does not give the same result if it is run again", "yellow")
     is_write = not failed and _is_write_of(configuration, name, at)
@@ -188,30 +190,34 @@ def _is_write_of(configuration: Any, pipeline: str, at: str) -> bool:
     return at in names_of(configuration.pipelines[pipeline].sinks)
 
 
-def _show(out: Output, line: dict[str, Any]) -> None:
+def _show(out: Output, line: dict[str, Any]) -> bool:
+    """Print a line of a tap as text; returns whether something was cut."""
+    if out.is_json:
+        return False
+    is_cut = False
+    for parts in _texts(line):
+        is_cut = out.cut(*parts) or is_cut
+    return is_cut
+
+
+def _texts(line: dict[str, Any]) -> Iterator[tuple[tuple[str, str], ...]]:
+    """The lines of an event, or of what a sink writes, in pieces of text and style."""
     from ingest.cli.shown_writes import put_lines, text_of, write_lines
     from ingest.formats.times import moment
 
-    if out.is_json:
-        return
-    if "cells" in line:
-        for parts in put_lines(line):
-            out.parts(*parts)
-        return
     if "sink" in line:
-        for parts in write_lines(line):
-            out.parts(*parts)
+        yield from put_lines(line) if "cells" in line else write_lines(line)
         return
     event = line.get("record", line)
     place = f"{event['topic']}/{event['partition']}/{event['offset']}"
-    out.parts((place, "bold"), (f"  {moment(event['timestamp_ms'])}", "dim"))
+    yield (place, "bold"), (f"  {moment(event['timestamp_ms'])}", "dim")
     if "component" in line:
         dropped = ", dropped" if line["on_error"] == "drop" else ""
-        out.parts((f"  failed in {line['component']}: {line['code']}: {line['message']}{dropped}", "red"))
+        yield ((f"  failed in {line['component']}: {line['code']}: {line['message']}{dropped}", "red"),)
     fields = {name: event.get(name) for name in ("key", "value", "body", "host")}
     values = [(name, value) for name, value in fields.items() if value not in (None, "")]
     if "record" in line and event["value"] is None:
         values.append(("value", None))
     values += [*event.get("headers", ()), *line.get("attributes", {}).items()]
     for name, value in values:
-        out.parts((f"  {text_of(name)} = ", "dim"), ("null" if value is None else text_of(value), ""))
+        yield (f"  {text_of(name)} = ", "dim"), ("null" if value is None else text_of(value), "")

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from rich.cells import cell_len
+from rich.cells import cell_len, chop_cells
 
 _GAP, _SMALL_GAP = 3, 2  # columns of the terminal between two cells
 _RULE = "─"
@@ -48,6 +48,12 @@ def laid_out(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int) 
     if widths := _widths(columns, rows, width, _SMALL_GAP, wraps=True):
         return _table(columns, rows, widths, _SMALL_GAP)
     return _paragraphs([column.lstrip(_NUMBER) for column in columns], rows, width)
+
+
+def wrapped(text: str, width: int, indent: str = "") -> list[str]:
+    """A text as lines that begin with `indent` and fit a width; only words that are longer than a line are broken."""
+    room = max(1, width - cell_len(indent))
+    return [f"{indent}{part}" for line in _broken(text, room) for part in (chop_cells(line, room) or [""])]
 
 
 def _widths(

@@ -1,6 +1,7 @@
 """`attr2hbase top`: the pipelines of a running service with the figures of their components, live in a terminal."""
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,13 +10,14 @@ import typer
 
 from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.control import pipeline_notes, pipelines_table, reason_of, service_of
-from ingest.cli.output import Output
+from ingest.cli.output import WIDTH, Output
 from ingest.cli.shown_components import COLUMNS, component_rows, findings
 
 if TYPE_CHECKING:
     from ingest.service.endpoint.client import ServiceClient
 
 _ERRORS = 3  # newest ones of a pipeline
+_LINES = 4  # of an error
 _MORE = "… a larger terminal, or --pipeline NAME, shows the rest"
 
 
@@ -77,25 +79,35 @@ def _show(out: Output, client: "ServiceClient", found: dict[str, Any], wanted: s
     from ingest.formats.times import moment
 
     chosen = _chosen(found, wanted)
-    out.parts((client.url, "bold"), (f"  {_memory(found['memory'])}", "dim"))
+    out.cut((client.url, "bold"), (f"  {_memory(found['memory'])}", "dim"))
     if "error" in found:
         out.line(f"as of the last answer: {found['error']}", "red")
-    pipelines_table(out, chosen, with_reason=False)
+    pipelines_table(out, chosen, with_reason=False, width=WIDTH)
     for text, color in pipeline_notes(chosen):
-        out.line(text, color)
+        out.wrapped(text, color)
     for each in chosen:
         out.line()
-        out.parts((each["name"], "bold"), (f"  {_batch(each)}", "dim"))
-        out.table(COLUMNS, component_rows(each["components"]))
+        out.cut((each["name"], "bold"), (f"  {_batch(each)}", "dim"))
+        out.table(COLUMNS, component_rows(each["components"]), WIDTH)
         for text in findings(each["components"]):
-            out.line(f"  {text}", "yellow")
+            out.wrapped(text, "yellow", "  ")
         reason = reason_of(each)
         if reason:
-            out.line(f"  {each['state']}: {reason}", "red")
-        for error in each["errors"][-_ERRORS:]:
-            message = error["message"].partition("\n")[0]
-            if f"{error['code']}: {message}" != reason:
-                out.line(f"  {moment(error['at_ms'])}  {error['code']}: {message}", "red")
+            out.wrapped(f"{each['state']}: {reason}", "red", "  ", most=_LINES)
+        for text, at_ms in _errors(each["errors"], reason):
+            out.wrapped(f"{moment(at_ms)}  {text}", "red", "  ", most=_LINES)
+
+
+def _errors(errors: Sequence[dict[str, Any]], reason: str) -> list[tuple[str, int]]:
+    """The newest errors and their times, each text once; without the one that is the reason of the state."""
+    found: dict[str, int] = {}
+    for error in errors:
+        first_line = error["message"].partition("\n")[0]
+        text = f"{error['code']}: {first_line}"
+        if not reason.startswith(text):  # the reason may have a note after it, and an error may be cut
+            found.pop(text, None)
+            found[text] = error["at_ms"]
+    return list(found.items())[-_ERRORS:]
 
 
 def _memory(memory: dict[str, Any]) -> str:

@@ -145,6 +145,19 @@ def test_failed_event_is_shown_with_its_error(reporting: Any, ingest: Any) -> No
     assert shown.err == "1 failed event\n"
 
 
+def test_lines_are_cut_to_the_width_of_the_terminal(
+    reporting: Any, pipeline: Path, terminal: Callable[..., str]
+) -> None:
+    reporting(EVENT | {"body": "größe " * 100, "attributes": {"long": "x" * 200, "short": "y"}})
+    shown = terminal("tap", "--at", "regex", "--limit", "1", "--no-color", COLUMNS="40", TERM="dumb").splitlines()
+    assert shown[2:5] == [
+        f"  body = {('größe ' * 9)[:30]}…",
+        f"  long = {'x' * 30}…",
+        "  short = y",
+    ]
+    assert shown[5] == "lines are cut to the width of the terminal; with --output json they are whole"
+
+
 @pytest.mark.parametrize(
     ("counts", "text"),
     [

@@ -25,10 +25,16 @@ PARSE = (ComponentType.DECORATOR, "parse")
 
 
 @pytest.fixture
-def activity(pipeline: Path) -> Iterator[Activity]:
+def health() -> Health:
+    """The states of the pipelines of a running service."""
+    return Health(["ticks"])
+
+
+@pytest.fixture
+def activity(pipeline: Path, health: Health) -> Iterator[Activity]:
     """What the pipeline `ticks` of a running service did."""
     configuration = load(pipeline / "pipeline.yaml", env={}, lookup=Catalog())
-    health, activity = Health(configuration.pipelines), Activity()
+    activity = Activity()
     health.change("ticks", State.BLOCKED, "store_unavailable: refused\nand more")
     activity.built("ticks", {SOURCE: "files", PARSE: "regex"})
     endpoint = HttpEndpoint("127.0.0.1:0", pages(health, activity=activity), None)
@@ -60,6 +66,34 @@ def test_one_picture_if_stdout_is_no_terminal(activity: Activity, ingest: Callab
     assert lines[-2] == "  blocked: store_unavailable: refused"
     assert lines[-1].endswith("Z  source_unavailable: away")
     assert max(map(len, lines)) <= 80
+
+
+LONG = "the region server hbase-17.example.com:16020 has not answered within ten seconds " * 3
+
+
+def test_picture_fits_80_columns_with_large_numbers_and_long_errors(
+    activity: Activity, ingest: Callable[..., Any]
+) -> None:
+    slow = Figures(123_456_789, 120_000_000, 45_678, 3_411_111, timed(1_000, 12_345_678_000))
+    activity.durable("ticks", 7, 0, Counts(components={SOURCE: slow, PARSE: slow}), 1.5)
+    activity.failed("ticks", "store_unavailable", LONG)
+    lines = ingest("top").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    (row,) = [line.split() for line in lines if line.startswith(" regex (parse)")]
+    assert row[2:5] + row[-2:] == ["123.5M", "45,678", "3,411,111", "12,346", "50%"]
+    (place,) = [number for number, line in enumerate(lines) if "store_unavailable: the region" in line]
+    assert " ".join(line.strip() for line in lines[place : place + 4]).endswith(LONG.strip())
+    assert all(line.startswith("  ") for line in lines[place : place + 4])
+
+
+def test_error_is_shown_once(activity: Activity, health: Health, ingest: Callable[..., Any]) -> None:
+    error = LONG * 9
+    health.change("ticks", State.BLOCKED, f"store_unavailable: {error}; since two minutes")
+    for _ in range(3):
+        activity.failed("ticks", "store_unavailable", error)
+        activity.failed("ticks", "source_unavailable", "away")
+    out = ingest("top").out
+    assert (out.count("store_unavailable"), out.count("source_unavailable"), out.count("…")) == (1, 1, 1)
 
 
 def test_failures_of_a_slow_pipeline_are_a_fraction_of_its_few_events() -> None:
