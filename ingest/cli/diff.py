@@ -1,6 +1,5 @@
 """`attr2hbase diff`: what a change of a pipeline file does to events and rows."""
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from ingest.config.model import Configuration
     from ingest.config.test_cases import Given
     from ingest.dry_run.diff import Diff
+    from ingest.dry_run.source_records import Sample
 
 DIFFERS = 1
 """Exit code if anything differs."""
@@ -66,6 +66,9 @@ def diff(  # noqa: PLR0913 - the options of the command
     """
     out.failure_code = FAILED
     refuse_stdin_twice({"OLD": old, "NEW": new, "--events": events, "--lines": lines})
+    from ingest.config.changes import changed_options
+    from ingest.dry_run.source_records import SAMPLE_BYTES
+
     (before, old_catalog), (after, new_catalog) = _both(out, old, new)
     content = repeatable(events or lines)
     compared = []
@@ -73,8 +76,13 @@ def diff(  # noqa: PLR0913 - the options of the command
         change = _change(before, after, name)
         found: dict[str, Any] = {"pipeline": name, "change": change}
         if change == "changed":
-            given = tuple(_given(after, name, events=events, lines=lines, topic=topic, at=at, content=content))
-            result = _compared((before, old_catalog), (after, new_catalog), name, given)
+            sample, events_of = _given(after, name, events=events, lines=lines, topic=topic, at=at, content=content)
+            if sample.is_cut:
+                _note_cut(out, name, len(sample.given), topic)
+            result = _compared((before, old_catalog), (after, new_catalog), name, tuple(sample.given))
+            found["events_of"] = events_of
+            found["limit_bytes"] = SAMPLE_BYTES if sample.is_cut else None
+            found["options"] = [each.to_json() for each in changed_options(name, before, after)]
             found |= _plain(out, result, before, after, limit=limit, is_raw=raw)
         compared.append(found)
         _show(out, found)
@@ -131,26 +139,43 @@ def _given(
     topic: int | None,
     at: str | None,
     content: bytes | None,
-) -> "Iterator[Given]":
+) -> "tuple[Sample, str]":
     """
-    The events for both versions of a pipeline, at least one.
+    The events for both versions of a pipeline, at least one; those of topics have at most `SAMPLE_BYTES`. And what they
+    are, in words.
 
     Raises:
         NotFoundError: there are none.
     """
     from ingest.api import NotFoundError
+    from ingest.dry_run.source_records import SAMPLE_BYTES, Sample, within
 
     chosen = configuration.pipelines[pipeline]
-    found = given_by(chosen, events, lines, topic, at, content=content)
-    is_empty = True
-    for given in own_events(configuration, chosen) if found is None else found:
-        is_empty = False
-        yield given
-    if is_empty:
+    read = given_by(chosen, events, lines, topic, at, content=content)
+    if read is None:
+        own, events_of = own_events(configuration, chosen)
+        sample = Sample(own, is_cut=False)
+    elif topic is None:
+        sample, events_of = Sample(list(read), is_cut=False), f"the {'events' if lines is None else 'lines'} of a file"
+    else:
+        sample = within(SAMPLE_BYTES, read)
+        events_of = "the newest records of its topics" if at is None else f"the records of its topics from {at} on"
+    if not sample.given:
         raise NotFoundError(
             f'there are no events to compare the versions of pipeline "{pipeline}" with',
             hint="give records of its topics with --topic N, JSON lines with --events, or a raw log with --lines",
         )
+    return sample, events_of
+
+
+def _note_cut(out: Output, pipeline: str, compared: int, wanted: int | None) -> None:
+    from ingest.dry_run.source_records import SAMPLE_BYTES
+
+    out.note(
+        f"{pipeline}: {counted(compared, 'record')} of {wanted:,} are compared, as many as have {SAMPLE_BYTES >> 20} "
+        "MiB; --topic with a smaller number compares records of all partitions",
+        "yellow",
+    )
 
 
 def _compared(

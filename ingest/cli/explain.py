@@ -65,7 +65,7 @@ def explain(  # noqa: PLR0913 - the options of the command
     chosen = pipeline_of(configuration, pipeline)
     dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
     read = given_by(chosen, events, lines, topic, at)
-    given = _not_empty(own_events(configuration, chosen)) if read is None else read
+    given = _not_empty(own_events(configuration, chosen)[0]) if read is None else read
     print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     reasons: dict[str, None] = {}

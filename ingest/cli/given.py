@@ -86,12 +86,18 @@ def _of_topics(pipeline: "Pipeline", count: int, at: str | None) -> "Iterable[Gi
     return map(given_of_record, first_of_topics(pipeline, moment_of(at), count))
 
 
-def own_events(configuration: "Configuration", pipeline: "Pipeline") -> "list[Given]":
-    """The events of the pipeline's tests, or else the first lines of its source's files; none if it has neither."""
+def own_events(configuration: "Configuration", pipeline: "Pipeline") -> "tuple[list[Given], str]":
+    """
+    The events of the pipeline's tests, or else the first lines of its source's files; none if it has neither.
+
+    And what they are, in words.
+    """
     from ingest.dry_run.inputs import given_of
 
     tests = [event for case in configuration.tests if case.pipeline == pipeline.name for event in case.given]
-    return [given_of(*each) for each in enumerate(tests)] or list(of_source_files(pipeline, _FIRST_LINES))
+    if tests:
+        return [given_of(*each) for each in enumerate(tests)], "the events of its tests"
+    return list(of_source_files(pipeline, _FIRST_LINES)), "the first lines of the files of its source"
 
 
 def of_source_files(pipeline: "Pipeline", count: int) -> "Iterator[Given]":

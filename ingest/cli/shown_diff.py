@@ -12,6 +12,7 @@ SIGNS = {"added": ("+", "green"), "removed": ("-", "red"), "changed": ("~", "yel
 """Change -> its sign and colour."""
 _COLORS = {"kept": "green", "dropped": "yellow", "failed": "red", "stops": "red"}
 _MOST = 56  # characters of a value, so that its line is no longer; JSON has all
+_OPTIONS = 10  # that differ and are shown
 _AROUND = 12  # characters shown before the first that differs
 
 
@@ -27,6 +28,9 @@ def show_diff(out: Output, found: Mapping[str, Any], *, more: str) -> None:
     """
     events = counted(found["events"], "event")
     out.parts((f"{found['pipeline']} ", "bold"), (f"{events}, {'with' if found['differs'] else 'no'} differences", ""))
+    if "events_of" in found:
+        out.line(f"  compared: {found['events_of']}", "dim")
+        _show_options(out, found["options"])
     if not found["differs"]:
         return
     _show_outcomes(out, found["outcomes"])
@@ -34,6 +38,29 @@ def show_diff(out: Output, found: Mapping[str, Any], *, more: str) -> None:
         _show_transition(out, transition, more)
     for table in found["tables"]:
         _show_table(out, table, more)
+
+
+def _show_options(out: Output, options: list[dict[str, Any]]) -> None:
+    """The options that differ between the files."""
+    if not options:
+        out.line("  no option differs, but something else that the pipeline uses, such as the value of a secret", "dim")
+    for each in options[:_OPTIONS]:
+        texts = {side: out.masked(_option(each[side])) for side in ("old", "new") if side in each}
+        sign, color = _SIGNS["changed" if len(texts) > 1 else "removed" if "old" in texts else "added"]
+        head = (f"  {sign} ", color), (f"{': '.join(each['path'])} = ", "dim")
+        if len(texts) > 1:
+            old, new = _around(texts["old"], texts["new"])
+            out.parts(*head, (old, "red"), (" -> ", "dim"), (new, "green"))
+        else:
+            out.parts(*head, (_cut(*texts.values()), color))
+    _show_left(out, len(options) - _OPTIONS, "option", "--output json has all")
+
+
+def _option(value: object) -> str:
+    """The value of an option, on one line."""
+    from ingest.config.writing import flow
+
+    return value if isinstance(value, str) and value.isprintable() else flow(value)
 
 
 def _show_outcomes(out: Output, outcomes: list[dict[str, Any]]) -> None:

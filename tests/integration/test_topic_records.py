@@ -8,6 +8,7 @@ import pytest
 from kafka import KafkaAdminClient
 
 from ingest.cli import main
+from ingest.dry_run import source_records
 from tests.support.servers import Given, Kafka
 
 FILE = """
@@ -50,7 +51,9 @@ def test_no_consumer_group_is_made(kafka: Kafka, tmp_path: Path) -> None:
         assert admin.list_groups() == before
 
 
-def test_diff_of_the_records_from_a_time_on(kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_diff_of_the_records_from_a_time_on_and_of_a_bounded_number_of_bytes(
+    kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     topic = kafka.create_topic("compared")
     kafka.produce(topic, [Given(f"b{ms}", key=f"k{ms}", timestamp_ms=ms * 1_000) for ms in range(1, 10)])
     old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
@@ -64,3 +67,16 @@ def test_diff_of_the_records_from_a_time_on(kafka: Kafka, tmp_path: Path, capfd:
     (transition,) = found["transitions"]
     (example,) = transition["examples"]
     assert (found["events"], transition["new"]["component"], example["offset"]) == (3, "guard", 4)
+    assert (found["limit_bytes"], found["events_of"]) == (
+        None,
+        "the records of its topics from 1970-01-01T00:00:04Z on",
+    )
+    (option,) = found["options"]
+    assert (option["path"], option["new"]["reason"]) == (["decorators", "filter (guard)"], "five")
+    monkeypatch.setattr(source_records, "SAMPLE_BYTES", 400)
+    assert main(["diff", str(old), str(new), "--topic", "9", "--output", "json"]) in (0, 1)
+    shown = capfd.readouterr()
+    found = json.loads(shown.out)
+    assert (1 <= found["events"] < 9, found["limit_bytes"]) == (True, 400)
+    assert " of 9 are compared, as many as have 0 MiB" in shown.err
+    assert found["events_of"] == "the newest records of its topics"

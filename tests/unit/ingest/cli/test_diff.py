@@ -40,6 +40,8 @@ def test_text_shows_outcomes_transitions_and_rows(ingest, write):
     assert result.code == 1
     assert result.out.splitlines() == [
         "p 4 events, with differences",
+        "  compared: the events of a file",
+        r"  ~ decorators: regex (parse): pattern = ^(\w) (\d+)$ -> ^(\w) (\d)$",
         " outcome   component   reason     old   new   change",
         " ───────────────────────────────────────────────────",
         " kept                               3     2       -1",
@@ -102,7 +104,11 @@ def test_values_have_the_types_of_their_columns_unless_raw(ingest, write):
 def test_equal_results_end_with_0(ingest, write):
     write(r"^(\w) (\d+)$", r"^(\w) ([0-9]+)$")
     result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
-    assert (result.code, result.out, result.err) == (0, "p 4 events, no differences\n", "no differences in 4 events\n")
+    assert (result.code, result.out.splitlines()[0], result.err) == (
+        0,
+        "p 4 events, no differences",
+        "no differences in 4 events\n",
+    )
 
 
 def test_pipeline_without_a_change_is_not_run(ingest, write):
@@ -121,6 +127,64 @@ def test_pipelines_of_one_file_alone_differ(ingest, folder, write):
     )
     assert ingest("diff", "old.yaml", "new.yaml", "--pipeline", "q").out.startswith("q added")
     assert ingest("diff", "old.yaml", "new.yaml", "--pipeline", "r").code == 3
+
+
+def test_changed_options_have_their_paths_and_values(ingest, folder, write):
+    long = "x" * 60
+    more_old = ["value: {attribute: a, value: b}", f"value: {{label: long, attribute: c, value: {long}old}}"]
+    more_new = [f"value: {{label: long, attribute: c, value: {long}new}}", "drop: {label: new}"]
+    more_new[1] = "filter: {label: new, drop: 'exists(no)'}"
+    write("^(.) (.)$", "^(.) (.)$", more_old, more_new)
+    new = folder / "new.yaml"
+    new.write_text(
+        new.read_text().replace('"f:n": int64', '"f:n": int32').replace("    source:", "    max_rate: 5\n    source:")
+    )
+    result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert [line for line in result.out.splitlines() if line.startswith(("  ~", "  +", "  -"))][:5] == [
+        "  ~ tables: t: columns: f:n = int64 -> int32",
+        "  - decorators: value = {attribute: a, value: b}",
+        f"  ~ decorators: value (long): value = …{'x' * 12}old -> …{'x' * 12}new",
+        "  + decorators: filter (new) = {label: new, drop: exists(no)}",
+        "  + max_rate = 5",
+    ]
+    options = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl", "--output", "json").json["options"]
+    assert options[0] == {"path": ["tables", "t", "columns", "f:n"], "old": "int64", "new": "int32"}
+    assert options[-1] == {"path": ["max_rate"], "new": 5}
+
+
+def test_options_beyond_the_tenth_are_counted(ingest, write):
+    many = [f"value: {{label: v{number}, attribute: a, value: b}}" for number in range(13)]
+    write("^(.) (.)$", "^(.) (.)$", [], many)
+    out = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl").out
+    assert "  and 3 options more: --output json has all\n" in out
+
+
+def test_secret_whose_value_alone_differs_is_said(ingest, write, monkeypatch):
+    monkeypatch.setenv("OLD", "s3cret-one")
+    monkeypatch.setenv("NEW", "s3cret-two")
+    write("^(.) (.)$", "^(.) (.)$", *([f"hmac: {{secret: '${{{name}}}', attribute: h}}"] for name in ("OLD", "NEW")))
+    out = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl").out
+    assert "  no option differs, but something else that the pipeline uses, such as the value of a secret\n" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "has_tests", "text"),
+    [
+        (("--events", "e.jsonl"), True, "the events of a file"),
+        (("--lines", "e.log"), True, "the lines of a file"),
+        ((), True, "the events of its tests"),
+        ((), False, "the first lines of the files of its source"),
+    ],
+)
+def test_events_that_are_compared_are_named(ingest, folder, write, options, has_tests, text):
+    write("^(.) (.)$", "^(.) (..)$")
+    (folder / "in").mkdir()
+    (folder / "in" / "a.log").write_text("a 1\n")
+    if has_tests:
+        with (folder / "new.yaml").open("a") as file:
+            file.write("tests: [{name: n, given: [{body: a 1}], expect: {kept: 0, failed: 1}}]\n")
+    assert f"  compared: {text}\n" in ingest("diff", "old.yaml", "new.yaml", *options).out
+    assert ingest("diff", "old.yaml", "new.yaml", *options, "--output", "json").json["events_of"] == text
 
 
 def test_nothing_to_compare_is_an_error(ingest, folder, write):
