@@ -331,7 +331,10 @@ def pipeline_notes(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]
     for each in found:
         dead = each["totals"]["dead_lettered"]
         if dead:
-            yield f"{each['name']}: {counted(dead, 'dead letter')} since the service started", "yellow"
+            newest = each["dead_lettered_by"][0] if each["dead_lettered_by"] else None
+            text = f"{counted(dead, 'dead letter')} since the service started"
+            about = "" if newest is None else f", the newest: {newest['error']} in {newest['component']}"
+            yield f"{each['name']}: {text}{about}", "yellow"
         ratio = each["throttle"]["ratio"]
         if ratio < 1:
             yield f"{each['name']}: a store is overloaded, so tasks run for {ratio:.0%} of the time", "yellow"

@@ -4,7 +4,7 @@ import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from ingest.api import TopicPartition
@@ -31,11 +31,20 @@ MAX_RETENTIONS = 10
 
 
 @dataclass(slots=True)
+class _DeadLettered:
+    """Events that failed in a component with an error, and the time of the newest micro-batch with one."""
+
+    events: int = 0
+    batch_time_ms: int = 0
+
+
+@dataclass(slots=True)
 class _Pipeline:
     since: float
     history: History
     totals: Counter[str] = field(default_factory=Counter)
     dead_letters: Counter[str] = field(default_factory=Counter)
+    dead_lettered_by: dict[tuple[str, str], _DeadLettered] = field(default_factory=dict)
     batch: dict[str, Any] | None = None
     newest: deque[tuple[float, Counts]] = field(default_factory=deque)
     components: dict[ComponentKey, Figures] = field(default_factory=dict)
@@ -95,6 +104,12 @@ class Activity:
             for code, count in counts.dead_lettered.items():
                 known = code in found.dead_letters or len(found.dead_letters) < MAX_ERRORS
                 found.dead_letters[code if known else "other"] += count
+            for key, count in counts.dead_lettered_by.items():
+                found.dead_lettered_by[key] = failed = found.dead_lettered_by.pop(key, _DeadLettered())
+                failed.events += count
+                failed.batch_time_ms = batch_time_ms
+            for oldest in list(found.dead_lettered_by)[:-MAX_ERRORS]:
+                del found.dead_lettered_by[oldest]
             found.batch = {
                 "id": batch_id,
                 "time_ms": batch_time_ms,
@@ -201,7 +216,9 @@ class Activity:
             found = self._pipelines.pop(pipeline, None)
             if found is not None:
                 now = self._clock()
-                self._pipelines[pipeline] = _Pipeline(now, History(now), found.totals, found.dead_letters)
+                self._pipelines[pipeline] = _Pipeline(
+                    now, History(now), found.totals, found.dead_letters, found.dead_lettered_by
+                )
 
     def history(self, pipeline: str) -> dict[str, Any]:
         """The last hour of a pipeline as plain data, as `History.to_json`."""
@@ -247,6 +264,10 @@ class Activity:
                 "retention": _retention(found.retention),
                 "errors": list(found.errors),
                 "dead_letters": dict(found.dead_letters),
+                "dead_lettered_by": [
+                    {"error": code, "component": self._mask(component), **asdict(failed)}
+                    for (code, component), failed in reversed(found.dead_lettered_by.items())
+                ],
             }
 
     def jvm(self, memory: JvmMemory) -> None:

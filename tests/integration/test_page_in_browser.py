@@ -19,7 +19,7 @@ from ingest.observe.health import Health, State
 from ingest.observe.metrics import Metrics
 from ingest.observe.results import JvmMemory
 from ingest.receipt import SOURCE, ComponentKey, ComponentType, Counts, Figures
-from ingest.service.control import Control
+from ingest.service.control import Control, Phase, ReloadStatus
 from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
@@ -46,6 +46,7 @@ class Service:
     Attributes:
         address: of the endpoint.
         pauses: what the commands have paused.
+        control: of the pipelines and reloads.
         components: the figures of each micro-batch.
     """
 
@@ -56,20 +57,20 @@ class Service:
         self.pauses = Pauses(folder / "paused")
         self.jobs = Jobs(Metrics(process=False))
         self.components: dict[ComponentKey, Figures] = {}
-        self.pages = pages(self.health, activity=self.activity, control=Control(self.pauses, names), jobs=self.jobs)
+        self.control = Control(self.pauses, names, file="/etc/attr2hbase/pipeline.yaml")
+        self.pages = pages(self.health, activity=self.activity, control=self.control, jobs=self.jobs)
         self.endpoint = HttpEndpoint("127.0.0.1:0", self.pages, None)
         self.endpoint.start()
         self.address = self.endpoint.url.removeprefix("http://")
         for name in names:
             self.health.change(name, State.RUNNING)
 
-    def batches(self, reads: dict[str, int], *failed: str) -> None:
-        """An hour of micro-batches, one each half a minute; each has dead letters with these codes."""
+    def batches(self, reads: dict[str, int], *failed: tuple[str, str]) -> None:
+        """An hour of micro-batches, one each half a minute; each has dead letters with these codes and components."""
         for number in range(120):
             self.now_s += 30
             for name, read in reads.items():
-                codes = Counter(zip(failed, failed, strict=True))
-                counts = Counts(records=read, read=read, stored=read, dead_lettered_by=codes)
+                counts = Counts(records=read, read=read, stored=read, dead_lettered_by=Counter(failed))
                 counts.components = {each: replace(figures) for each, figures in self.components.items()}
                 self.activity.durable(name, number, 1_308_748_686_000, counts, 0.25 + number % 7 / 10)
                 self.activity.lag(name, "web", 0, number)
@@ -98,7 +99,7 @@ def busy(service: Service) -> Service:
         PARSE: Figures(2_700, 2_430, failed=270, times=timed(100, 2_400_000)),
         LOGS: Figures(2_430, 2_430, times=timed(100, 300_000)),
     }
-    service.batches({"access": 3_000, "orders": 900, "ticks": 60}, "no_match")
+    service.batches({"access": 3_000, "orders": 900, "ticks": 60}, ("no_match", "parse"))
     service.health.change("orders", State.BLOCKED, "store_unavailable: no region server answers at hbase-1:16020")
     service.activity.failed("orders", "store_unavailable", "no region server answers at hbase-1:16020")
     service.health.change("ticks", State.FAILED, "checkpoint_ahead: the offsets are gone")
@@ -161,7 +162,9 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Serv
     opened.find_element(By.LINK_TEXT, "orders").click()
     page.wait_for("orders", "#detail-title")
     page.wait_for("no region server answers", "#reason")
-    page.wait_for("no_match 120", "#dead-letters")
+    page.wait_for("no_match parse 120 2011-06-22 13:18:06 UTC", "#dead-letters")
+    page.wait_for("list --pipeline orders --component parse --code no_match --since 2011-06-22T13:18:06.000Z")
+    page.wait_for("attr2hbase tap orders --failed", "#dead-letters")
     page.wait_for("store_unavailable", "#errors")
     page.wait_for("web 0 119", "#partitions")
     page.wait_for("at most 30", "#plots")
@@ -220,6 +223,25 @@ def test_it_updates_itself_and_survives_a_restart_of_the_service(service: Servic
     problems_of(opened)  # of the time without a service
 
 
+def test_newest_reload_and_what_it_has_changed(service: Service, opened: Chrome) -> None:
+    page = Page(opened, service.endpoint.url)
+    page.wait_for("Reads /etc/attr2hbase/pipeline.yaml; started", "#service")
+    page.wait_for("The file was not reloaded since the start", "#newest-reload")
+    at_ms = 1_308_748_686_000
+    changes = {"changed": ("access",), "removed": ("orders", "ticks")}
+    service.control.reload_status = ReloadStatus(Phase.DONE, at_ms, **changes, failed={"access": "no topic"}, id=3)
+    page.wait_for("Newest reload, 2011-06-22 13:18:06 UTC: done", "#newest-reload")
+    page.wait_for("changed: access; removed: orders, ticks", "#newest-reload")
+    page.wait_for("access could not be built: no topic", "#newest-reload")
+    rows = {"added": 0, "removed": 2, "changed": 1}
+    differences = ({"pipeline": "access", "events": 1_000, "differs": True, "rows": rows},)
+    refused = {"reason": "the check has found differences", "hint": "reload", "differences": differences}
+    service.control.reload_status = ReloadStatus(Phase.REFUSED, at_ms, id=4, **refused)  # type: ignore[arg-type]
+    page.wait_for("Check of access with 1,000 events; rows: 0 added, 2 removed, 1 changed", "#newest-reload")
+    page.wait_for("The service keeps the old file: the check has found differences; reload", "#newest-reload")
+    assert problems_of(opened) == []
+
+
 def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
     page = Page(opened, service.endpoint.url, "/#orders")
     page.wait_for("orders", "#detail-title")
@@ -256,13 +278,15 @@ def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
     service = Service(tmp_path, [SCRIPT])
     service.activity.built(SCRIPT, {(ComponentType.DECORATOR, SCRIPT): SCRIPT})
     try:
-        service.batches({SCRIPT: 10}, SCRIPT)
+        service.batches({SCRIPT: 10}, (SCRIPT, SCRIPT))
+        service.control.reload_status = ReloadStatus(Phase.REFUSED, 1, reason=SCRIPT, hint=SCRIPT, id=1)
         service.activity.lag(SCRIPT, SCRIPT, 0, 5)
         service.activity.failed(SCRIPT, SCRIPT, SCRIPT)
         service.health.change(SCRIPT, State.BLOCKED, SCRIPT)
         page = Page(opened, service.endpoint.url)
-        for selector in ("#pipelines", "#detail-title", "#reason", "#dead-letters", "#errors", "#partitions", "#chain"):
-            page.wait_for(SCRIPT, selector)
+        for part in ("pipelines", "detail-title", "reason", "dead-letters", "errors", "partitions", "chain"):
+            page.wait_for(SCRIPT, f"#{part}")
+        page.wait_for(SCRIPT, "#newest-reload")
         assert opened.execute_script("return window.hacked") is None
         assert problems_of(opened) == []
     finally:
@@ -307,7 +331,7 @@ def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: Chrome) ->
     service = Service(tmp_path, names)
     for name in names:
         service.activity.built(name, dict.fromkeys([SOURCE, PARSE, LOGS], "kind"))
-    service.batches(dict.fromkeys(names, 3_000), "no_match")
+    service.batches(dict.fromkeys(names, 3_000), ("no_match", "parse"))
     try:
         page = Page(opened, service.endpoint.url)
         page.wait_for("50 pipelines: 50 running")

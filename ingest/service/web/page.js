@@ -11,6 +11,7 @@ const byId = (id) => document.getElementById(id);
 let pipelines = [];
 let memory = {driver_bytes: 0, jvm: null};
 let jobs = [];
+let reload = null;  // the newest one, with the file of the service
 let history = {step_s: 30, pipelines: {}};
 let lost = "";  // since when the service does not answer
 let chosen = null;  // the pipeline in the detail; it stays until the user chooses another one
@@ -200,12 +201,9 @@ function showDetail() {
   part("plots", values, () => plots(values));
   part("chain", pipeline.components, () => chain(pipeline.components));
   part("partitions", [pipeline.lag, pipeline.retention], () => partitions(pipeline));
-  part("dead-letters", pipeline.dead_letters, () => table(
-    [["error"], ["events", "number"]],
-    Object.entries(pipeline.dead_letters).map(([code, count]) => [code, number(count)]), "None",
-  ));
+  part("dead-letters", [chosen, pipeline.dead_lettered_by, pipeline.totals.dead_lettered], () => deadLetters(pipeline));
   part("errors", pipeline.errors, () => table(
-    [["time"], ["error"], ["message"]],
+    [["time", "whole"], ["error", "whole"], ["message"]],
     pipeline.errors.toReversed().map((error) => [time(error.at_ms), error.code, error.message]), "None",
   ));
 }
@@ -248,6 +246,59 @@ function chain(components) {
   return element("ol", {}, ...items);
 }
 
+// Their contents are not shown, since whoever reaches the page may read it: the commands show them.
+function deadLetters(pipeline) {
+  const made = document.createDocumentFragment();
+  made.append(table(
+    [["error", "whole"], ["decorator or sink", "whole"], ["events", "number"], ["newest micro-batch", "whole"],
+      ["shown by", "command"]],
+    pipeline.dead_lettered_by.map((each) => {
+      const since = new Date(each.batch_time_ms).toISOString();
+      const options = ["--pipeline", pipeline.name, "--component", each.component, "--code", each.error];
+      const command = ["attr2hbase", "dead-letters", "list", ...options, "--since", since].map(quoted).join(" ");
+      return [each.error, each.component, number(each.events), time(each.batch_time_ms), command];
+    }), "None",
+  ));
+  const listed = pipeline.dead_lettered_by.reduce((total, each) => total + each.events, 0);
+  const others = pipeline.totals.dead_lettered - listed;
+  if (others > 0) made.append(element("p", {text: `and ${number(others)} older ones of other errors or components`}));
+  if (listed) {
+    const command = `attr2hbase tap ${quoted(pipeline.name)} --failed`;
+    made.append(element("p", {}, "The next ones as they fail: ", element("code", {text: command})));
+  }
+  return made;
+}
+
+// As a word of a shell.
+function quoted(text) {
+  return /^[\w.:#@%+=,/-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+function newestReload(reload) {
+  if (!reload.id) return element("p", {text: "The file was not reloaded since the start", class: "none"});
+  const isRefused = reload.phase === "refused";
+  const isDone = reload.phase === "done";
+  const made = document.createDocumentFragment();
+  const state = isRefused ? "failed" : isDone ? "done" : "waiting";
+  made.append(element("p", {},
+    `Newest reload, ${time(reload.at_ms)}: `, element("span", {text: reload.phase, class: `state ${state}`})));
+  const changes = ["changed", "added", "removed"].filter((kind) => reload[kind].length)
+    .map((kind) => `${kind}: ${reload[kind].join(", ")}`);
+  if (isDone) made.append(element("p", {text: changes.join("; ") || "No pipeline has changed"}));
+  for (const [name, reason] of Object.entries(reload.failed)) {
+    made.append(element("p", {text: `${name} could not be built: ${reason}`, class: "reason failed"}));
+  }
+  for (const each of reload.differences.filter(({differs}) => differs)) {
+    const rows = ["added", "removed", "changed"].map((kind) => `${number(each.rows[kind])} ${kind}`).join(", ");
+    made.append(element("p", {text: `Check of ${each.pipeline} with ${number(each.events)} events; rows: ${rows}`}));
+  }
+  if (isRefused) {
+    const text = `The service keeps the old file: ${reload.reason}${reload.hint ? `; ${reload.hint}` : ""}`;
+    made.append(element("p", {text, class: "reason failed"}));
+  }
+  return made;
+}
+
 function partitions(pipeline) {
   const key = ({topic, partition}) => JSON.stringify([topic, partition]);
   const used = new Map((pipeline.retention?.partitions ?? []).map((each) => [key(each), each.used]));
@@ -265,6 +316,12 @@ function partitions(pipeline) {
     made.append(element("p", {text: `and ${all.length - PARTITIONS} more with fewer unread events`}));
   }
   return made;
+}
+
+function showService() {
+  if (!reload) return;
+  put(byId("service"), `Reads ${reload.file}; started ${time(reload.started_ms)}`);
+  part("newest-reload", reload, () => newestReload(reload));
 }
 
 function showMemory() {
@@ -417,13 +474,15 @@ function show() {
   showSummary();
   showList();
   showDetail();
+  showService();
   showMemory();
   showJobs();
 }
 
 async function refresh() {
-  const [status, work] = await Promise.all([asked("pipelines"), asked("jobs")]);
+  const [status, work, found] = await Promise.all([asked("pipelines"), asked("jobs"), asked("reload")]);
   pipelines = status.pipelines;
+  reload = found;
   memory = status.memory;
   jobs = work.jobs;
   showKinds(work.kinds);
@@ -437,8 +496,6 @@ async function refresh() {
 
 async function refreshHistory() {
   history = await asked("history");
-  const reload = await asked("reload");
-  put(byId("service"), `Reads ${reload.file}; started ${time(reload.started_ms)}`);
   show();
 }
 

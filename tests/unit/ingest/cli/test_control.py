@@ -2,6 +2,7 @@
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -159,6 +160,14 @@ def test_status_shows_the_figures_of_components(activity: Activity, ingest: Call
     assert (lines[-4].split()[0], max(map(len, lines)) <= 80) == ("component", True)
     assert lines[-1].split()[:5] == ["regex", "(parse)", "1,200", "100", "300"]
     assert lines[-1].split()[-2:] == ["3.0", "75%"]
+
+
+def test_status_names_the_newest_dead_letters(activity: Activity, ingest: Callable[..., Any]) -> None:
+    name = name_of(ingest)
+    for code, events in (("no_match", 1_200), ("decode", 1)):
+        activity.durable(name, 0, 0, Counts(dead_lettered_by=Counter({(code, "parse"): events})), 1.0)
+    expected = f"{name}: 1,201 dead letters since the service started, the newest: decode in parse\n"
+    assert ingest("status", "pipeline.yaml").err == expected
 
 
 def test_status_shows_the_jobs_of_pipelines_tables_and_roots(pipeline: Path, ingest: Callable[..., Any]) -> None:

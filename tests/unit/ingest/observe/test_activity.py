@@ -78,6 +78,22 @@ def test_codes_of_dead_letters_are_bounded():
     assert found["other"] == 50 - MAX_ERRORS
 
 
+def test_dead_letters_have_their_components_the_newest_first():
+    activity = Activity(mask=lambda text: text.replace("regex", "***"))
+    activity.durable("p", 0, 5, counts(0, no_match=2), 0.1)
+    activity.durable("p", 1, 6, counts(0, decode=1), 0.1)
+    assert [tuple(each.values()) for each in activity.of("p")["dead_lettered_by"]] == [
+        ("decode", "***", 1, 6),
+        ("no_match", "***", 2, 5),
+    ]
+    activity.durable("p", 2, 7, counts(0, no_match=3), 0.1)
+    activity.remove("p")
+    first = activity.of("p")["dead_lettered_by"][0]
+    assert first == {"error": "no_match", "component": "***", "events": 5, "batch_time_ms": 7}
+    activity.durable("p", 3, 8, counts(0, **{f"code{number}": 1 for number in range(50)}), 0.1)
+    assert len(activity.of("p")["dead_lettered_by"]) == MAX_ERRORS
+
+
 def test_maximum_rate_is_that_of_the_newest_build():
     activity = Activity()
     assert activity.of("p")["max_rate"] is None
