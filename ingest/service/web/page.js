@@ -203,7 +203,7 @@ function showDetail() {
   part("partitions", [pipeline.lag, pipeline.retention], () => partitions(pipeline));
   part("dead-letters", [chosen, pipeline.dead_lettered_by, pipeline.totals.dead_lettered], () => deadLetters(pipeline));
   part("errors", pipeline.errors, () => table(
-    [["time", "whole"], ["error", "whole"], ["message"]],
+    [["time", "whole"], ["error", "whole"], ["message", "text"]],
     pipeline.errors.toReversed().map((error) => [time(error.at_ms), error.code, error.message]), "None",
   ));
 }
