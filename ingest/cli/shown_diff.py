@@ -46,10 +46,10 @@ def _show_options(out: Output, options: list[dict[str, Any]]) -> None:
         out.line("  no option differs, but something else that the pipeline uses, such as the value of a secret", "dim")
     for each in options[:_OPTIONS]:
         texts = {side: out.masked(_option(each[side])) for side in ("old", "new") if side in each}
-        sign, color = _SIGNS["changed" if len(texts) > 1 else "removed" if "old" in texts else "added"]
+        sign, color = SIGNS["changed" if len(texts) > 1 else "removed" if "old" in texts else "added"]
         head = (f"  {sign} ", color), (f"{': '.join(each['path'])} = ", "dim")
         if len(texts) > 1:
-            old, new = _around(texts["old"], texts["new"])
+            old, new = around(texts["old"], texts["new"])
             out.parts(*head, (old, "red"), (" -> ", "dim"), (new, "green"))
         else:
             out.parts(*head, (_cut(*texts.values()), color))
