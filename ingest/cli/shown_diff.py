@@ -47,12 +47,18 @@ def _show_options(out: Output, options: list[dict[str, Any]]) -> None:
     for each in options[:_OPTIONS]:
         texts = {side: out.masked(_option(each[side])) for side in ("old", "new") if side in each}
         sign, color = SIGNS["changed" if len(texts) > 1 else "removed" if "old" in texts else "added"]
-        head = (f"  {sign} ", color), (f"{': '.join(each['path'])} = ", "dim")
-        if len(texts) > 1:
-            old, new = around(texts["old"], texts["new"])
-            out.parts(*head, (old, "red"), (" -> ", "dim"), (new, "green"))
-        else:
+        name = ": ".join(each["path"])
+        head = (f"  {sign} ", color), (f"{name} = ", "dim")
+        if len(texts) == 1:
             out.parts(*head, (_cut(*texts.values()), color))
+            continue
+        old, new = around(texts["old"], texts["new"])
+        if len(f"  ~ {name} = {old} -> {new}") <= WIDTH:
+            out.parts(*head, (old, "red"), (" -> ", "dim"), (new, "green"))
+            continue
+        out.parts((f"  {sign} ", color), (name, "dim"))
+        out.line(f"      - {old}", "red")
+        out.line(f"      + {new}", "green")
     _show_left(out, len(options) - _OPTIONS, "option", "--output json has all")
 
 

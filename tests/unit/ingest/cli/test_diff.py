@@ -140,7 +140,7 @@ def test_changed_options_have_their_paths_and_values(ingest, folder, write):
         new.read_text().replace('"f:n": int64', '"f:n": int32').replace("    source:", "    max_rate: 5\n    source:")
     )
     result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
-    assert [line for line in result.out.splitlines() if line.startswith(("  ~", "  +", "  -"))][:5] == [
+    assert result.out.splitlines()[2:7] == [
         "  ~ tables: t: columns: f:n = int64 -> int32",
         "  - decorators: value = {attribute: a, value: b}",
         f"  ~ decorators: value (long): value = …{'x' * 12}old -> …{'x' * 12}new",
@@ -150,6 +150,14 @@ def test_changed_options_have_their_paths_and_values(ingest, folder, write):
     options = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl", "--output", "json").json["options"]
     assert options[0] == {"path": ["tables", "t", "columns", "f:n"], "old": "int64", "new": "int32"}
     assert options[-1] == {"path": ["max_rate"], "new": 5}
+
+
+def test_long_values_of_an_option_have_lines_of_their_own(ingest, write):
+    values = [[f"value: {{attribute: a, value: {letter * 45}}}"] for letter in "on"]
+    write("^(.) (.)$", "^(.) (.)$", *values)
+    lines = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl").out.splitlines()
+    assert lines[2:5] == ["  ~ decorators: value: value", f"      - {'o' * 45}", f"      + {'n' * 45}"]
+    assert max(map(len, lines)) <= 80
 
 
 def test_options_beyond_the_tenth_are_counted(ingest, write):
