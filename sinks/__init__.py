@@ -6,7 +6,8 @@ and sends them with `fold`, `buffer`, `sending`, `retry` and `bisection`; for a 
 `staging` writes them to a file and `apply_staged` applies the file to the `driver_store`; `families` creates missing
 families. `hbase`, `rocksdb` and `memory` are the stores. `schema_diff` compares tables with the configuration.
 `rowkeys` computes the buckets of salted tables, and how row keys spread over regions. `updates` merges the update rows
-of tables with deferred updates. `bulk_load` loads files in place of calls.
+of tables with deferred updates. `bulk_load` loads files in place of calls. `archive` and `kafka` are sinks without a
+store.
 
 The tables below contain only names, so importing them is cheap; `ingest.catalog` resolves them.
 
@@ -21,6 +22,7 @@ BUILTIN_SINKS: dict[str, str] = {
     "archive": "sinks.archive.sink:Archive",
     "attr2hbase": "sinks.mapping.attr2hbase:Attr2HBase",
     "hbase": "sinks.mapping.hbase:HBase",
+    "kafka": "sinks.kafka.sink:Kafka",
 }
 
 BUILTIN_STORES: dict[str, tuple[str, str]] = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.api.source import DEFAULT_EVENT_BYTES, SourceSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +22,7 @@ class SinkContext:
             checks it. It raises an IngestError once another driver has taken the pipeline, and while that is unknown.
         max_event_bytes: of the source. The events that a fan-out makes of a record share what they hold in memory, and
             may write it thousands of times: a writer that stores bodies or large attributes limits it by record.
+        source: options of the source, for `Sink.committer` and `Sink.check`; None for a writer.
     """
 
     pipeline: str
@@ -30,6 +31,7 @@ class SinkContext:
     is_replay: bool = False
     check_owner: Callable[[], None] = field(default=lambda: None, compare=False)
     max_event_bytes: int = DEFAULT_EVENT_BYTES
+    source: SourceSettings | None = None
 
     @property
     def staging_name(self) -> str:

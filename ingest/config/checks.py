@@ -7,8 +7,9 @@ The rules use only the properties that `ingest.api` defines for all components, 
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
-from ingest.api import Settings, SinkSettings, StoreSettings
+from ingest.api import Settings, SinkSettings, SourceSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
 from ingest.config.column_types import check_columns
 from ingest.config.components import Binding
@@ -18,14 +19,13 @@ from ingest.config.features import check_features
 from ingest.config.model import Component, names_of
 from ingest.config.names import check_names
 from ingest.config.nodes import ScalarNode, locations
-from ingest.config.options import DeadLetterTopic
 from ingest.config.partial import PartialConfig, PartialPipeline, PartialTable
 from ingest.config.problems import Kind, Place, Severity, listed
 from ingest.config.registry import check_registry
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_family_rules, check_table
 from ingest.expressions import Condition
-from ingest.kafka.settings import connection_of, has_common_broker
+from ingest.kafka.settings import connection_of, has_common_broker, topic_of
 from ingest.suggest import did_you_mean
 
 _STARTS_JAVA = re.compile(
@@ -51,7 +51,7 @@ def check(partial_config: PartialConfig, binding: Binding) -> None:
         _check_labels(pipeline, binding)
         _check_reachable(pipeline, binding)
         _check_order(pipeline, binding)
-        _check_dead_letters(pipeline, binding)
+        _check_topics(pipeline, binding)
         check_row_keys(pipeline, partial_config, binding)
         check_conversions(pipeline, binding)
         for sink in pipeline.sinks:
@@ -240,25 +240,48 @@ def _check_order(pipeline: PartialPipeline, binding: Binding) -> None:
             binding.warning(Kind.REORDERED, component.place("when"), message, hint)
 
 
-def _check_dead_letters(pipeline: PartialPipeline, binding: Binding) -> None:
-    dead_letters, source = pipeline.dead_letters, pipeline.source
-    if dead_letters is None or source is None or not isinstance(dead_letters.settings, DeadLetterTopic):
+def _check_topics(pipeline: PartialPipeline, binding: Binding) -> None:
+    """The topics that a pipeline writes: it must not read them, and dead letters have one of their own."""
+    source, dead_letters = pipeline.source, pipeline.dead_letters
+    if source is None:
         return
-    settings, cluster = dead_letters.settings, connection_of(source.settings)
-    if settings.brokers is None and cluster is None:
-        message = 'dead letters need "brokers", because the source has none'
-        binding.problem(Kind.MISSING_FIELD, dead_letters.location, message)
-    if cluster is None or not has_common_broker(settings.brokers or cluster.brokers, cluster.brokers):
+    if dead_letters is not None:
+        _check_topic(dead_letters, "dead letters", source, binding)
+    for sink in pipeline.sinks:
+        _check_topic(sink, f"the records of {sink.kind}", source, binding)
+        if dead_letters is not None and _is_one_topic(sink, dead_letters, source):
+            hint = f"see line {dead_letters.place('topic').line}; give one of them another topic"
+            binding.problem(Kind.CONFLICT, sink.place("topic"), "dead letters are written to this topic", hint)
+
+
+def _check_topic(component: Component[Any], what: str, source: Component[SourceSettings], binding: Binding) -> None:
+    topic, cluster = topic_of(component.settings), connection_of(source.settings)
+    if topic is None:
+        return
+    if topic.brokers is None and cluster is None:
+        message = f'{what} need "brokers", because the source has none'
+        binding.problem(Kind.MISSING_FIELD, component.location, message)
+    if cluster is None or not has_common_broker(topic.brokers or cluster.brokers, cluster.brokers):
         return  # another cluster, as far as the names of brokers tell: the pipeline compares its id when it starts
-    if not source.settings.reads_topic(settings.topic):
+    if not source.settings.reads_topic(topic.topic):
         return
-    if settings.topic in source.settings.topics_by_name:
-        message, hint = f'dead letters would be read again: "{settings.topic}" is a topic of the source', ""
+    if topic.topic in source.settings.topics_by_name:
+        message, hint = f'{what} would be read again: "{topic.topic}" is a topic of the source', ""
     else:
-        message = f'dead letters would be read again: "topics_pattern" of the source matches "{settings.topic}"'
-        name, pattern = settings.topic.replace(".", r"\."), source.settings.summary
+        message = f'{what} would be read again: "topics_pattern" of the source matches "{topic.topic}"'
+        name, pattern = topic.topic.replace(".", r"\."), source.settings.summary
         hint = f"use another topic, or exclude this one from the pattern: '(?!{name}$)({pattern})'"
-    binding.problem(Kind.CONFLICT, dead_letters.place("topic"), message, hint)
+    binding.problem(Kind.CONFLICT, component.place("topic"), message, hint)
+
+
+def _is_one_topic(one: Component[Any], other: Component[Any], source: Component[SourceSettings]) -> bool:
+    """Whether two components write the same topic, as far as the names of brokers tell."""
+    first, second, cluster = topic_of(one.settings), topic_of(other.settings), connection_of(source.settings)
+    if first is None or second is None or first.topic != second.topic:
+        return False
+    usual = "" if cluster is None else cluster.brokers
+    brokers, others = first.brokers or usual, second.brokers or usual
+    return bool(brokers and others) and has_common_broker(brokers, others)
 
 
 def _check_cases(partial_config: PartialConfig, binding: Binding) -> None:

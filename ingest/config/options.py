@@ -9,7 +9,6 @@ from pydantic_core import PydanticCustomError
 from ingest.api import (
     ByteSize,
     Duration,
-    LifecycleError,
     Model,
     OnError,
     Secret,
@@ -20,12 +19,7 @@ from ingest.config.spark_conf import checked
 from ingest.expressions import zone_of
 from ingest.formats.addresses import host_and_port, is_this_machine
 from ingest.formats.time_of_day import PATTERN, seconds_of_day
-from ingest.kafka.settings import (
-    Brokers,
-    KafkaConnection,
-    SecuritySettings,
-    check_protected,
-)
+from ingest.kafka.settings import KafkaTopic
 
 
 def _share(value: object) -> float:
@@ -322,32 +316,15 @@ class DeadLetterFiles(Model):
     """Dead letters as files under `state_dir`."""
 
 
-class DeadLetterTopic(Model):
+class DeadLetterTopic(KafkaTopic):
     """Dead letters in a Kafka topic; options that are left out are those of the pipeline's source."""
 
-    topic: str = option("Topic to which they are written.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
     envelope: Literal["json", "headers"] = option(
         "`headers` keeps key, value and headers of the record, with the error in further headers, named as in Kafka "
         "Connect.",
         default="json",
         example="headers",
     )
-    brokers: Brokers | None = option("Brokers of the topic's cluster.", default=None, example="localhost:9092")
-    security: SecuritySettings | None = option(
-        "Connection security of that cluster.", default=None, example={"tls": {}}
-    )
-
-    @model_validator(mode="after")
-    def _is_protected(self) -> "DeadLetterTopic":
-        if self.brokers is not None:
-            check_protected(self.brokers, self.security or SecuritySettings())
-        return self
-
-    def connection(self) -> KafkaConnection:
-        """The connection to the topic's cluster; `brokers` is filled in once the configuration is resolved."""
-        if self.brokers is None:
-            raise LifecycleError("dead letters have no brokers before the configuration is bound")
-        return KafkaConnection(brokers=self.brokers, security=self.security or SecuritySettings())
 
 
 DEAD_LETTERS: dict[str, type[Model]] = {"files": DeadLetterFiles, "kafka": DeadLetterTopic}

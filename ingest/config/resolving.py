@@ -11,10 +11,9 @@ from ingest.api.declared_table import Locator
 from ingest.config.column_types import column_types_of
 from ingest.config.model import Component, Pipeline, Table, TestCase
 from ingest.config.nodes import Node, locations, plain
-from ingest.config.options import DeadLetterTopic
 from ingest.config.partial import PartialConfig, PartialPipeline
 from ingest.config.tables import TableOptions
-from ingest.kafka.settings import connection_of
+from ingest.kafka.settings import connection_of, topic_of
 
 S = TypeVar("S", bound=Model)
 
@@ -86,7 +85,8 @@ def _given(node: Node) -> tuple[dict[str, object], ...]:
 def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: dict[str, Table]) -> Pipeline:
     assert pipeline.source is not None  # noqa: S101 - there are no errors
     assert pipeline.dead_letters is not None  # noqa: S101
-    sinks = tuple(_with_store(sink, partial_config.only_store()) for sink in pipeline.sinks)
+    with_stores = (_with_store(sink, partial_config.only_store()) for sink in pipeline.sinks)
+    sinks = tuple(_in_cluster(sink, pipeline.source) for sink in with_stores)
     options = pipeline.options
     return Pipeline(
         name=pipeline.name,
@@ -94,7 +94,7 @@ def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: 
         source=pipeline.source,
         decorators=tuple(pipeline.decorators),
         sinks=sinks,
-        dead_letters=_dead_letters(pipeline.dead_letters, pipeline.source),
+        dead_letters=_in_cluster(pipeline.dead_letters, pipeline.source),
         on_error=options.on_error,
         error_budget=options.error_budget,
         timezone=options.timezone,
@@ -117,11 +117,12 @@ def _with_store(sink: Component[SinkSettings], only: str | None) -> Component[Si
     return sink if sink.settings.store_name != "" else replace(sink, settings=sink.settings.with_store(only or ""))
 
 
-def _dead_letters(dead_letters: Component[Model], source: Component[SourceSettings]) -> Component[Model]:
-    settings, cluster = dead_letters.settings, connection_of(source.settings)
-    if not isinstance(settings, DeadLetterTopic) or settings.brokers is not None or cluster is None:
-        return dead_letters
-    return _with(dead_letters, brokers=cluster.brokers, security=settings.security or cluster.security)
+def _in_cluster(component: Component[S], source: Component[SourceSettings]) -> Component[S]:
+    """A component that writes a topic, with the cluster of the source if its options name none; another as it is."""
+    topic, cluster = topic_of(component.settings), connection_of(source.settings)
+    if topic is None or topic.brokers is not None or cluster is None:
+        return component
+    return _with(component, brokers=cluster.brokers, security=topic.security or cluster.security)
 
 
 def _fingerprint(

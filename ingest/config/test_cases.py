@@ -1,6 +1,6 @@
 """The options under `tests`: input events and expected results; run by `attr2hbase test`."""
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
@@ -113,6 +113,12 @@ class Expect(Model):
     )
     failed: int | None = option("Number of events that become dead letters or stop the pipeline.", default=None, ge=0)
     puts: list[ExpectedPut] | None = option("Puts, in the order of the events.", default=None)
+    writes: list[dict[str, Any]] | None = option(
+        "What sinks without a store write, in the order of the events, as `attr2hbase explain --output json` shows it; "
+        "only the names written here are compared.",
+        default=None,
+        example=[{"sink": "kafka", "topic": "ticks-clean", "record": {"key": "k1", "value": "56"}}],
+    )
     events: list[ExpectedEvent] | None = option("Events after the chain, in order.", default=None)
 
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
-from ingest.api import ConfigError, IntegrityError, NotFoundError, SourceSettings
+from ingest.api import ConfigError, IntegrityError, NotFoundError
 from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none
 from ingest.dead_letters.topic_records import TopicRecord, dead_letter_of, in_json
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
-from ingest.kafka.settings import connection_of
+from ingest.kafka.loops import refuse_topic_of_source
 from ingest.kafka.stored import Header, Stored, TopicSettings
 from ingest.observe.logs import logger
 
@@ -121,41 +121,6 @@ def loss_of_dead_letters(topic: str, settings: TopicSettings) -> Loss | None:
         f'topic "{topic}" deletes dead letters: {" and ".join(reasons)}',
         f"run 'kafka-configs.sh --alter --entity-type topics --entity-name {topic} --add-config {','.join(wanted)}'",
     )
-
-
-def cluster_of_reader(source: SourceSettings, topic: str) -> Callable[[], str] | None:
-    """Requests the id of the cluster whose topic of this name a source reads; None if it reads no such topic."""
-    connection = connection_of(source)
-    if connection is None or not source.reads_topic(topic):
-        return None
-
-    def request() -> str:
-        from ingest.kafka.admin import KafkaAdmin
-
-        with KafkaAdmin(connection) as admin:
-            return admin.cluster_id()
-
-    return request
-
-
-def refuse_topic_of_source(topic: str, admin: TopicAdmin, cluster_of_reader: Callable[[], str] | None) -> None:
-    """
-    Refuse a topic that the pipeline reads: each dead letter would become another one, for ever.
-
-    Args:
-        topic: of dead letters.
-        admin: of its cluster.
-        cluster_of_reader: requests the id of the cluster whose topic of this name the source reads; None if it reads
-            none.
-
-    Raises:
-        ConfigError: it is the same cluster, with other names of its brokers in the file.
-    """
-    if cluster_of_reader is not None and cluster_of_reader() == admin.cluster_id():
-        raise ConfigError(
-            f'dead letters would be read again: the source reads "{topic}", and `brokers` are of the same cluster',
-            hint="use another topic",
-        )
 
 
 def noted_topics(state: StatePath, pipeline: str) -> frozenset[str]:
@@ -351,7 +316,7 @@ class KafkaDeadLetters(DeadLetterQueue):
             with self._make_admin() as admin:
                 settings = admin.settings(self._topic, created_by=CREATED_BY)
                 self._incarnation = admin.incarnation(self._topic)
-                refuse_topic_of_source(self._topic, admin, self._cluster_of_reader)
+                refuse_topic_of_source(self._topic, admin, self._cluster_of_reader, "dead letters")
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
             loss = loss_of_dead_letters(self._topic, settings)
             if loss is not None:

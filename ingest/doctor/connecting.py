@@ -117,7 +117,7 @@ def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[
     for name, pipeline in configuration.pipelines.items():
         source = partial(_connect_source, configuration, catalog, pipeline)
         yield Connection(Kind.SOURCE, name, f'source of pipeline "{name}"', pipeline.source.location, source)
-        for sink, check in sink_checks(plan_of(configuration, pipeline, catalog)):
+        for sink, check in sink_checks(plan_of(configuration, pipeline, catalog), pipeline.source.settings):
             yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink.location, check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
@@ -248,11 +248,12 @@ def _start_refused(configuration: "Configuration", pipeline: "Pipeline") -> Caut
 
 def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> tuple[str, Caution | None]:
     """The same check as at the start of a pipeline."""
-    from ingest.dead_letters.kafka import CREATED_BY, cluster_of_reader, loss_of_dead_letters, refuse_topic_of_source
+    from ingest.dead_letters.kafka import CREATED_BY, loss_of_dead_letters
+    from ingest.kafka.loops import cluster_of_reader, refuse_topic_of_source
 
     with KafkaAdmin(topic.connection()) as admin:
         settings = admin.settings(topic.topic, created_by=CREATED_BY)
-        refuse_topic_of_source(topic.topic, admin, cluster_of_reader(source, topic.topic))
+        refuse_topic_of_source(topic.topic, admin, cluster_of_reader(source, topic.topic), "dead letters")
     loss = loss_of_dead_letters(topic.topic, settings)
     why = "dead letters that are deleted cannot be replayed"
     return f"records of at most {settings.max_message_bytes} bytes", None if loss is None else Caution(*loss, why)

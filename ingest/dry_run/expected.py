@@ -43,6 +43,8 @@ def differences(expect: Expect, outputs: Sequence[Output]) -> Iterator[Differenc
         yield from _in_list("events", expect.events, [output.line["event"] for output in outputs if output.came_out])
     if expect.puts is not None:
         yield from _in_list("puts", expect.puts, puts_of(outputs))
+    if expect.writes is not None:
+        yield from _in_list("writes", expect.writes, writes_of(outputs))
 
 
 def puts_of(outputs: Sequence[Output]) -> list[Line]:
@@ -54,8 +56,17 @@ def puts_of(outputs: Sequence[Output]) -> list[Line]:
     return puts
 
 
+def writes_of(outputs: Sequence[Output]) -> list[Line]:
+    """What sinks without a store write for all events."""
+    found: list[Line] = []
+    for output in outputs:
+        lines = output.line.get("writes")
+        found.extend(lines if isinstance(lines, list) else ())
+    return found
+
+
 def _in_list(name: str, expected: Sequence[Any], actual: Sequence[object]) -> Iterator[Difference]:
-    plain = [each.model_dump(exclude_unset=True) for each in expected]
+    plain = [each if isinstance(each, dict) else each.model_dump(exclude_unset=True) for each in expected]
     for index in range(max(len(plain), len(actual))):
         if index >= len(plain):
             yield Difference((name, index), None, actual[index])

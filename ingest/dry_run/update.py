@@ -10,7 +10,7 @@ from ingest.api import ConfigError
 from ingest.config.nodes import BadYamlError, NodePath, compose, plain
 from ingest.config.spans import Span, span_of
 from ingest.config.writing import flow, literal, plain_or_quoted, quoted, single_quoted
-from ingest.dry_run.expected import Difference, puts_of
+from ingest.dry_run.expected import Difference, puts_of, writes_of
 from ingest.dry_run.pipeline import CaseResult
 from ingest.formats.event_json import Line
 
@@ -110,7 +110,7 @@ class _Writer:
 
     def update(self, number: int, differences: Sequence[Difference]) -> None:
         """Replace each value that differs, in its place."""
-        for name in ("puts", "events"):
+        for name in ("puts", "writes", "events"):
             self._resize(number, name, [each for each in differences if each.path[0] == name and _is_item(each)])
         for each in differences:
             if not _is_item(each):
@@ -148,8 +148,12 @@ class _Writer:
             return
         path = ("tests", number, "expect", name)
         span = list(self._root.along(path))[-1]
-        known = {key for item in span.items for key in item.entries} or set(_USUAL_KEYS[name])
-        added = [(each, literal(_parts(each.actual, known))) for each in differences if isinstance(each.actual, dict)]
+        known = {key for item in span.items for key in item.entries} or set(_USUAL_KEYS.get(name, ()))
+        added = [
+            (each, literal(_parts(each.actual, known or set(each.actual))))
+            for each in differences
+            if isinstance(each.actual, dict)
+        ]
         added = [(each, value) for each, value in added if self._allowed(number, each, value)]
         removed = [each for each in differences if each.actual is None and self._allowed(number, each, None)]
         if added:
@@ -231,7 +235,7 @@ def _set(content: Any, path: NodePath, value: object) -> None:
 
 
 def _is_item(difference: Difference) -> bool:
-    """Whether it is a whole event or put that is missing on one side."""
+    """Whether it is a whole event, put or write that is missing on one side."""
     return len(difference.path) == 2 and None in (difference.expected, difference.actual)  # noqa: PLR2004
 
 
@@ -248,6 +252,8 @@ def _all_of(result: CaseResult) -> dict[str, object]:
         content["failed"] = failed
     if puts := puts_of(result.outputs):
         content["puts"] = [_parts(put, set(_USUAL_KEYS["puts"])) for put in puts]
+    if writes := writes_of(result.outputs):
+        content["writes"] = writes
     return content
 
 

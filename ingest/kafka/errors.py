@@ -64,10 +64,10 @@ class AccessDeniedError(SourceError):
 
 
 class BadRecordError(IngestError):
-    """A record is not valid for Kafka."""
+    """A record is not valid for Kafka, or kafka-python cannot send it: it has neither key nor value."""
 
     code = "bad_record"
-    remedy = "Correct the record in the message."
+    remedy = "Correct the record in the message; of the sink `kafka`, its options or `when`."
 
 
 class GroupInUseError(SourceError):
@@ -92,7 +92,7 @@ class RecordTimeRefusedError(IngestError):
 
 
 class RecordTooLargeError(IngestError):
-    """A dead letter, or a record to produce, is larger than max.message.bytes of its topic."""
+    """A dead letter, a record of the sink `kafka`, or one to produce, is larger than max.message.bytes of its topic."""
 
     code = "record_too_large"
     hint = "raise `max.message.bytes` of the topic, or send less in one record"

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +13,10 @@ from kafka.partitioner.default import murmur2
 
 from ingest.api import IngestError, SourceUnavailableError
 from ingest.kafka.clients import ANSWER_MS, producing_client, unsent
+from ingest.kafka.compression import codec_of_client
 from ingest.kafka.errors import OF_A_RECORD, BadRecordError, translated, translating
-from ingest.kafka.settings import KafkaConnection
+from ingest.kafka.settings import Compression, KafkaConnection
+from ingest.kafka.stored import NO_TIME
 
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
 _BATCH_BYTES = 128 * 1024
@@ -26,8 +28,6 @@ _RETRIES = 100  # of an answer that is an error, 0.1 s apart: about as long, but
 _CLOSE_S = 5.0
 _RECORD_BYTES = 100  # of a record beside key, value and headers, rounded up
 _MESSAGE_CHARS = 200  # of a key in a message
-_NO_TIME = -1
-"""Kafka's timestamp of a record without one; a broker accepts it whatever its clock is."""
 
 
 @dataclass(eq=False, slots=True)
@@ -39,6 +39,7 @@ class SentRecord:
         is_durable: whether all in-sync replicas have it; false if that is unknown.
         time_refused: the broker's words if it was sent again without a time, because the broker refused that of this
             machine's clock; else "".
+        about: what the caller knows it by.
     """
 
     topic: str
@@ -51,6 +52,7 @@ class SentRecord:
     is_durable: bool = False
     time_refused: str = ""
     answer: Any = None
+    about: Any = None
 
     @property
     def size(self) -> int:
@@ -74,10 +76,23 @@ class KafkaProducer:
     Used by one thread. Connects at the first `send`, and again at the first one after a failure. After a failure the
     caller sends the records again that are not durable, so the topic may have some twice. A slow link is no failure:
     only if for 15 s no record is acknowledged and no byte leaves this machine, the cluster counts as unavailable.
+
+    Args:
+        connection: to the cluster.
+        compression: of the batches.
+        on_refused: called with each record that the broker has refused, and why, in `send` and `flush`; the records
+            after it are sent. None: the first such record is the error of the call.
     """
 
-    def __init__(self, connection: KafkaConnection) -> None:
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        compression: Compression = Compression.NONE,
+        on_refused: Callable[[SentRecord, IngestError], None] | None = None,
+    ) -> None:
         self._connection = connection
+        self._compression = compression
+        self._on_refused = on_refused
         self._client: kafka.KafkaProducer | None = None
         self._pending: deque[SentRecord] = deque()
         self._pending_bytes = 0
@@ -103,7 +118,8 @@ class KafkaProducer:
             value: None for a tombstone.
             headers: name and value of each; kafka-python refuses those without a value.
             partition: number of the partition, or None.
-            timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock.
+            timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock;
+                `NO_TIME` for none.
             partition_key: determines the partition as a `key` would, and is not sent; None for `key`.
 
         Raises:
@@ -146,6 +162,11 @@ class KafkaProducer:
         if lost is not None:
             raise lost
 
+    def discard(self) -> None:
+        """Forget the records that were not flushed, which may be in the topic or not."""
+        self._abandon()
+        self._lost = None
+
     def close(self) -> None:
         """Close the connection; records that were not flushed may be lost. A later `send` would connect again."""
         self._abandon(_CLOSE_S)
@@ -158,7 +179,7 @@ class KafkaProducer:
             if error is None:
                 self._settle()
             elif _may_be_of_another(error):
-                self._send_one_by_one()
+                self._send_divided()
             else:
                 self._abandon()
                 raise translated(error, f'sending to topic "{oldest.topic}"') from error
@@ -170,38 +191,59 @@ class KafkaProducer:
             record.is_durable = True
             self._pending_bytes -= record.size
 
-    def _send_one_by_one(self) -> None:
+    def _send_divided(self) -> None:
         """
-        Send the records that are not acknowledged again, each in a request of its own.
+        Send the records that are not acknowledged again, in ever smaller groups, until the refused ones are alone.
 
         An error of a broker is about a batch: its other records fail too, and with kafka-python also batches of other
-        partitions. Alone, each gets its own answer.
+        partitions. Alone, each gets its own answer. The client has no idempotence: with it kafka-python fails the
+        records after a refused one as well.
         """
-        for record in self._abandon():
-            error = self._sent_alone(record)
-            if isinstance(error, InvalidTimestampError) and record.timestamp_ms is None:
-                self._time_refused = str(error)
-                error = self._sent_alone(record)
-            if error is not None:
-                what = record.name if isinstance(error, OF_A_RECORD) else "records"
-                raise translated(error, f'sending {what} to topic "{record.topic}"') from error
+        left = self._abandon()
+        # without `on_refused` none is sent after the first refused one, so each is sent alone
+        groups = [[record] for record in reversed(left)] if self._on_refused is None else _halves(left)
+        while groups:
+            group = groups.pop()
+            error = self._error_of(group)
+            if error is not None and len(group) > 1 and _may_be_of_another(error):
+                groups += _halves([record for record in group if not record.is_durable])
+            elif error is not None:
+                self._settle_failed(group[0], error)
+        self._abandon()
 
-    def _sent_alone(self, record: SentRecord) -> KafkaError | None:
-        """The error of a record that is sent while no other one is."""
-        self._hand_over(record)
-        error = self._outcome(record)
-        if error is None:
-            record.is_durable = True
-        else:
+    def _settle_failed(self, record: SentRecord, error: KafkaError) -> None:
+        """Tell that a record is refused, or raise the error: also if it is of no record."""
+        if isinstance(error, InvalidTimestampError) and record.timestamp_ms is None:
+            self._time_refused = str(error)
+            second = self._error_of([record])
+            if second is None:
+                return
+            error = second
+        of_record = isinstance(error, OF_A_RECORD)
+        refusal = translated(error, f'sending {record.name if of_record else "records"} to topic "{record.topic}"')
+        if not of_record or self._on_refused is None:
             self._abandon()
-        return error
+            raise refusal from error
+        self._on_refused(record, refusal)
 
-    def _hand_over(self, record: SentRecord) -> None:
+    def _error_of(self, group: Sequence[SentRecord]) -> KafkaError | None:
+        """An error of records that are sent while no others are; first one that is of no record."""
+        for record in group:
+            self._hand_over(record, alone=True)
+        errors = []
+        for record in group:
+            error = self._outcome(record)
+            record.is_durable = error is None
+            if error is not None:
+                errors.append(error)
+        return next((error for error in errors if not _may_be_of_another(error)), errors[0] if errors else None)
+
+    def _hand_over(self, record: SentRecord, *, alone: bool = False) -> None:
         time_ms = record.timestamp_ms
         if time_ms is None and self._time_refused:
-            time_ms, record.time_refused = _NO_TIME, self._time_refused
+            time_ms, record.time_refused = NO_TIME, self._time_refused
         with translating(f'sending to topic "{record.topic}"'):
-            client, partition = self._connected(), record.partition
+            client, partition = self._connected(alone=alone), record.partition
             if partition is None and record.partition_key is not None:
                 partition = partition_of_key(record.partition_key, client.partitions_for(record.topic))
             record.answer = client.send(
@@ -238,15 +280,17 @@ class KafkaProducer:
                     hint="are all brokers of the cluster running?",
                 )
 
-    def _connected(self) -> kafka.KafkaProducer:
+    def _connected(self, *, alone: bool) -> kafka.KafkaProducer:
         if self._client is None:
             self._client = producing_client(
                 self._connection,
                 batch_size=_BATCH_BYTES,
-                linger_ms=_LINGER_MS,
+                linger_ms=0 if alone else _LINGER_MS,
+                enable_idempotence=not alone,
                 max_block_ms=ANSWER_MS,
                 max_request_size=MAX_REQUEST_BYTES,
                 retries=_RETRIES,
+                compression_type=codec_of_client(self._compression),
             )
         return self._client
 
@@ -265,6 +309,12 @@ def partition_of_key(key: bytes, partitions: Collection[int]) -> int:
     """The partition to which Kafka's clients send a record with a key."""
     positive: int = murmur2(key) & 0x7FFFFFFF
     return sorted(partitions)[positive % len(partitions)]
+
+
+def _halves(records: list[SentRecord]) -> list[list[SentRecord]]:
+    """Both halves that have records, the first one last."""
+    middle = len(records) // 2
+    return [half for half in (records[middle:], records[:middle]) if half]
 
 
 def _is_acknowledged(record: SentRecord) -> bool:

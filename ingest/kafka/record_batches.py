@@ -14,7 +14,8 @@ from ingest.kafka.clients import partition as partition_of
 from ingest.kafka.codecs import Codec, RecordBatchDamagedError
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
-from ingest.kafka.tail import NO_TIME, Progress, record_of
+from ingest.kafka.stored import NO_TIME
+from ingest.kafka.tail import Progress, record_of
 
 OffsetRange = tuple[int, int]
 """The first offset, and the offset after the last one."""

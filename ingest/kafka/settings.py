@@ -11,13 +11,13 @@ import re
 from base64 import b64decode
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from ingest.api import Model, Secret, option
+from ingest.api import LifecycleError, Model, Secret, option
 from ingest.api.files import check_private_key
 from ingest.formats.addresses import is_this_machine
 
@@ -69,6 +69,14 @@ class Mechanism(StrEnum):
     def wire_name(self) -> str:
         """Kafka's name of the mechanism."""
         return self.value.upper().replace("_", "-")
+
+
+class Compression(StrEnum):
+    """How a producer compresses its record batches: by the codecs that the libraries of this product have."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
 
 
 def _joined(value: object) -> object:
@@ -315,9 +323,36 @@ class KafkaConnection(Model):
         return {"bootstrap_servers": self.broker_list} | self.security.python_options()
 
 
+class KafkaTopic(Model):
+    """A topic that is written; options of its cluster that are left out are those of the pipeline's source."""
+
+    topic: str = option("Topic to which they are written.", example="ticks-dead", pattern=r"^[A-Za-z0-9._-]{1,249}$")
+    brokers: Brokers | None = option("Brokers of the topic's cluster.", default=None, example="localhost:9092")
+    security: SecuritySettings | None = option(
+        "Connection security of that cluster.", default=None, example={"tls": {}}
+    )
+
+    @model_validator(mode="after")
+    def _is_protected(self) -> Self:
+        if self.brokers is not None:
+            check_protected(self.brokers, self.security or SecuritySettings())
+        return self
+
+    def connection(self) -> KafkaConnection:
+        """The connection to the topic's cluster; `brokers` is filled in once the configuration is resolved."""
+        if self.brokers is None:
+            raise LifecycleError("a topic has no brokers before the configuration is resolved")
+        return KafkaConnection(brokers=self.brokers, security=self.security or SecuritySettings())
+
+
 def connection_of(settings: Model) -> KafkaConnection | None:
     """The cluster that a component with these options connects to; None if it connects to none."""
     return settings if isinstance(settings, KafkaConnection) else None
+
+
+def topic_of(settings: Model) -> KafkaTopic | None:
+    """The topic that a component with these options writes; None if it writes none."""
+    return settings if isinstance(settings, KafkaTopic) else None
 
 
 _LOCAL_HOSTS = ("127.0.0.1", "[::1]")

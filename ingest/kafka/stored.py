@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 Header = tuple[str, bytes | None]
+NO_TIME = -1
+"""Timestamp of a record without one, as of a producer before Kafka 0.10; a broker accepts it whatever its clock is."""
 
 
 class Stored(NamedTuple):

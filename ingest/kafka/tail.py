@@ -13,11 +13,9 @@ from ingest.kafka.clients import ANSWER_MS, consumer
 from ingest.kafka.clients import partition as partition_of
 from ingest.kafka.errors import translating
 from ingest.kafka.settings import KafkaConnection
-from ingest.kafka.stored import Stored
+from ingest.kafka.stored import NO_TIME, Stored
 
 _POLL_MS = 200
-NO_TIME = -1
-"""As Java's clients say that a record has no timestamp: one of a producer before Kafka 0.10."""
 SEARCHED_BYTES = 64 << 20
 """Of keys and values, after which offsets without a record are no longer searched: the records are read twice."""
 _FIRST_WINDOW = 64  # offsets of a partition

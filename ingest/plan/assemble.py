@@ -192,28 +192,31 @@ def _dry_write(component: Component[SinkSettings]) -> DryWrite | None:
     return dry_write_of(component, create(component))
 
 
-def sink_committers(plan: Plan, check_owner: Callable[[], None]) -> dict[str, Committer]:
+def sink_committers(
+    plan: Plan, check_owner: Callable[[], None], source: SourceSettings | None = None
+) -> dict[str, Committer]:
     """
     The committers of the same sinks, by destination; raises as `plugin_task_sinks`.
 
     Args:
         plan: of the pipeline.
         check_owner: as in `SinkContext`.
+        source: of the pipeline.
     """
     from ingest.pipeline.plugin_sinks import committer_of
 
     return {
         plan.destination_of(component): committer_of(
-            component, create(component), replace(context, check_owner=check_owner)
+            component, create(component), replace(context, source=source, check_owner=check_owner)
         )
         for component, context in _plugin_sinks(plan)
     }
 
 
-def sink_checks(plan: Plan) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
-    """The same sinks, each with a call of its `check`."""
+def sink_checks(plan: Plan, source: SourceSettings) -> Iterator[tuple[Component[SinkSettings], Callable[[], str]]]:
+    """The same sinks of a pipeline with this source, each with a call of its `check`."""
     for component, context in _plugin_sinks(plan):
-        yield component, partial(_check_sink, component, context)
+        yield component, partial(_check_sink, component, replace(context, source=source))
 
 
 def _check_sink(component: Component[SinkSettings], context: SinkContext) -> str:

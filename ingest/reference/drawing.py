@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from ingest.api import OnError, Settings
 from ingest.config.model import Component, Configuration, Pipeline, names_of
-from ingest.config.options import DeadLetterTopic
+from ingest.kafka.settings import topic_of
 
 S = TypeVar("S", bound=Settings)
 
@@ -29,7 +29,7 @@ class Box:
 
     Attributes:
         lines: its text.
-        pipeline: "" for tables, which several pipelines may write.
+        pipeline: "" for tables and topics, which several pipelines may write.
     """
 
     id: str
@@ -104,10 +104,13 @@ def _add(
         lines, on_error = _with_policy([name, *_kind(name, sink)], settings.on_error, pipeline.on_error)
         box = add(f"sink{number}", Shape.SINK, lines, on_error)
         drawing.arrows.append(Arrow(last, box, hide(f"when {settings.when}") if settings.when else ""))
-        if settings.store_name is None:
+        if (topic := topic_of(settings)) is not None:
+            written, where = hide(topic.topic), "a topic"
+        elif settings.store_name is not None:
+            written, where = hide(settings.table_text or ""), f"in {hide(settings.store_name)}"
+        else:
             continue
-        store, table = hide(settings.store_name), hide(settings.table_text or "")
-        place = tables.setdefault((store, table), Box(f"table{len(tables) + 1}", Shape.TABLE, (table, f"in {store}")))
+        place = tables.setdefault((where, written), Box(f"table{len(tables) + 1}", Shape.TABLE, (written, where)))
         drawing.arrows.append(Arrow(box, place.id))
     if failing:
         drawing.boxes.append(dead_letters)
@@ -119,8 +122,8 @@ def _named(components: Sequence[Component[S]]) -> Iterator[tuple[str, Component[
 
 
 def _dead_letter_destination(pipeline: Pipeline) -> str:
-    kind, settings = pipeline.dead_letters.kind, pipeline.dead_letters.settings
-    return f"{kind}: {settings.topic}" if isinstance(settings, DeadLetterTopic) else kind
+    kind, topic = pipeline.dead_letters.kind, topic_of(pipeline.dead_letters.settings)
+    return kind if topic is None else f"{kind}: {topic.topic}"
 
 
 def _decorator(name: str, decorator: Component[Settings], default: OnError) -> tuple[list[str], OnError]:

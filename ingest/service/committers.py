@@ -69,7 +69,7 @@ def committers_of(
             )
     return (
         committers
-        | sink_committers(plan, check_owner)
+        | sink_committers(plan, check_owner, configuration.pipelines[plan.pipeline].source.settings)
         | _dead_letter_committers(configuration, plan, stores, on_counted)
     )
 

@@ -177,7 +177,7 @@ class Reloader:
         changed = edited | (common - self._running)
         added = names - old.pipelines.keys()
         for plan in (plans[name] for name in sorted(changed | added)):
-            for sink, check in sink_checks(plan):
+            for sink, check in sink_checks(plan, configuration.pipelines[plan.pipeline].source.settings):
                 connect(check, f'sink "{sink.name}" of pipeline "{plan.pipeline}"', once=False)
         shared = dataclasses.replace(self._shared, configuration=configuration, catalog=catalog)
         # not those that have only failed: the cause may be there still, and must not hold up the others

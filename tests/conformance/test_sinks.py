@@ -16,6 +16,7 @@ from ingest.api import (
     Committer,
     Event,
     FamilySpec,
+    Origin,
     Scan,
     Sink,
     SinkContext,
@@ -31,6 +32,7 @@ from ingest.testing.sinks import SinkContract, SinkKit
 from sinks.archive.layout import ArchiveFormat
 from sinks.archive.sink import Archive
 from sinks.files.local_root import LocalRoot
+from sinks.kafka.sink import Kafka
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
@@ -43,6 +45,7 @@ from sinks.writing.store_committer import StoreCommitter
 from sinks.writing.store_sink import StoreSink
 from sinks.writing.writer import Writer
 from tests.support.archives import bodies_in
+from tests.support.kafka_server import KafkaServer
 from tests.support.sinks import LINES
 from tests.support.way import sink_of
 
@@ -100,6 +103,37 @@ class TestArchive(SinkContract):
             event=event,
             refused=replace(event(0), attributes={"n": b"x"}),
         )
+
+
+class TestKafka(SinkContract):
+    @pytest.fixture
+    def kit(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SinkKit]:
+        """Readers read a topic that is compacted: at least once is once for each key."""
+        writers: list[SinkWriter] = []
+        make = Kafka.writer
+        monkeypatch.setattr(Kafka, "writer", lambda sink, context: writers.append(make(sink, context)) or writers[-1])
+        server = KafkaServer(lambda _batch: None, {"t": 3})
+        options = {"topic": "t", "brokers": f"127.0.0.1:{server.port}", "value": {"template": "%{v}"}}
+
+        def event(number: int) -> Event:
+            return Event(b"", {"v": b"%d" % number}, key=b"%d" % number, origin=Origin("s", 0, number))
+
+        yield SinkKit(
+            Kafka(Kafka.settings_class().model_validate(options)),
+            tmp_path / "state",
+            visible=lambda: list({record.key: record.value for record in server.accepted}.values()),
+            seen=lambda event: event.attributes["v"],
+            event=event,
+            refused=Event(b"", key=b"0"),
+            writes_at_once=True,
+            is_keyed=True,
+        )
+        for writer in writers:  # also those of killed processes, whose threads would go on here
+            writer.close()
+        server.close()
+
+    def test_abandoned_flush_cycle_is_discarded(self, kit: SinkKit) -> None:
+        pytest.skip("some of its records may be in the topic, before those of the next one")
 
 
 class StoreWriter(SinkWriter):

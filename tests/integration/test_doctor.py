@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from kafka import KafkaProducer
+from kafka.admin import NewTopic
 
 from ingest.api import IngestError
 from ingest.doctor.examination import Found
@@ -50,7 +51,7 @@ def above_info(found: dict[str, Any]) -> dict[str, str]:
 def written(
     folder: Path, *, brokers: str, topics: tuple[str, str], group: str, hbase: tuple[str, int], table: str
 ) -> Path:
-    """A pipeline file from Kafka to HBase; the second topic is that of dead letters."""
+    """From Kafka to HBase and to the topic `NAME.clean`; the second topic is that of dead letters."""
     host, port = hbase
     content = {
         "version": 1,
@@ -61,7 +62,10 @@ def written(
             "p": {
                 "source": {"kafka": {"brokers": brokers, "topics": [topics[0]], "group": group}},
                 "decorators": [{"value": {"attribute": "2hb_", "value": "%{key}"}}],
-                "sinks": [{"attr2hbase": {"table": table}}],
+                "sinks": [
+                    {"attr2hbase": {"table": table}},
+                    {"kafka": {"topic": f"{topics[0]}.clean", "label": "clean"}},
+                ],
                 "dead_letters": {"kafka": {"topic": topics[1]}},
             }
         },
@@ -75,12 +79,14 @@ def written(
 def test_servers_of_a_file_are_examined(kafka: Kafka, hbase: HBase, tmp_path: Path) -> None:
     topic, dead = kafka.create_topic("ticks"), kafka.create_topic("dead")
     group, table, address = unique("group"), hbase.create_table("web"), (hbase.host, hbase.port)
+    with kafka.admin() as admin:
+        admin.create_topics([NewTopic(f"{topic}.clean", 1, 1)])
     kafka.produce(topic, [Given(b"1", key=b"k", timestamp_ms=int(time.time() * 1000) - 40 * MINUTE_MS)] * 10)
     file = written(tmp_path, brokers=kafka.brokers, topics=(topic, dead), group=group, hbase=address, table=table)
     _, found = doctor(file)
     assert above_info(found) == {}, found["findings"]
     passed = {each["check"]: each["found"] for each in found["passed"] if each["check"] not in LOCAL}
-    assert passed["source"] == "1 topic, 1 partition"
+    assert (passed["source"], passed["sink"]) == ("1 topic, 1 partition", "partitions: 1")
     assert (passed["kafka_version"], passed["tables"]) == ("Kafka 4.1", "1 table can be read")
     assert {"names", "ports", "kafka", "clock", "listeners", "store", "topic_rights", "record_size"} < set(passed)
     # before the first commit, and Thrift does not tell the version
@@ -153,7 +159,10 @@ def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path:
         tmp_path, brokers=kafka.brokers, topics=topics, group=unique("group"), hbase=address, table=unique("none")
     )
     code, found = doctor(file)
-    assert (code, above_info(found)) == (1, {"store": "error", "source": "error", "dead_letters": "error"})
+    assert (code, above_info(found)) == (
+        1,
+        {"store": "error", "source": "error", "sink": "error", "dead_letters": "error"},
+    )
     content = json.loads(file.read_text())
     (table,) = content.pop("tables")
     file.write_text(json.dumps(content))

@@ -68,7 +68,7 @@ def guarded(servers_folder: Path) -> Iterator[Guarded]:
     found.kafka.close()
 
 
-def content(guarded: Guarded, topic: str, dead: str) -> dict[str, Any]:
+def content(guarded: Guarded, topic: str, dead: str, clean: str = "") -> dict[str, Any]:
     security = {"sasl": {"mechanism": "plain", "username": USER, "password": "${KAFKA_PASSWORD}"}, "insecure": True}
     return {
         "stores": {"embedded": ticks.rocksdb(Path("store"))},
@@ -81,7 +81,7 @@ def content(guarded: Guarded, topic: str, dead: str) -> dict[str, Any]:
                     {"json": {"prefix": "2hb_f:"}},
                     {"value": {"attribute": "2hb_", "value": "%{key}"}},
                 ],
-                "sinks": [{"attr2hbase": {"table": "t"}}],
+                "sinks": [{"attr2hbase": {"table": "t"}}, *([{"kafka": {"topic": clean}}] if clean else [])],
             }
         },
     }
@@ -91,14 +91,16 @@ def content(guarded: Guarded, topic: str, dead: str) -> dict[str, Any]:
 def test_named_rights_are_sufficient(guarded: Guarded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KAFKA_PASSWORD", PASSWORD)
     kafka = guarded.kafka
-    topic, dead = kafka.create_topic("web"), kafka.create_topic("web-dead")
+    topic, dead, clean = (kafka.create_topic(name) for name in ("web", "web-dead", "web-clean"))
     kafka.produce(topic, [Given('{"a": 1}', key="k1"), Given("not JSON", key="k2")])
     guarded.grant(ACLOperation.READ, ResourceType.TOPIC, topic)
     guarded.grant(ACLOperation.READ, ResourceType.GROUP, GROUP)
     guarded.grant(ACLOperation.WRITE, ResourceType.TOPIC, dead)
     guarded.grant(ACLOperation.DESCRIBE_CONFIGS, ResourceType.TOPIC, dead)
-    with Service(tmp_path, content(guarded, topic, dead)) as service:
+    guarded.grant(ACLOperation.WRITE, ResourceType.TOPIC, clean)
+    with Service(tmp_path, content(guarded, topic, dead, clean)) as service:
         assert service.run_once() == 0, service.last_lines()
+        assert [record.key for record in kafka.records(clean)] == [b"k1"]
         assert rocksdb_table(tmp_path / "store", "t").keys() == {b"k1"}
         assert kafka.committed(GROUP, topic) == {0: 2}
         assert [json.loads(record.value)["code"] for record in kafka.records(dead)] == ["bad_json"]

@@ -1,19 +1,36 @@
 """The producer with a real broker: what is durable, records that a broker refuses, links that are slow or dead."""
 
+import random
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from kafka.codec import zstd_decode
 
-from ingest.api import Disposition, IngestError, NotFoundError, SourceUnavailableError
+from ingest.api import (
+    Batch,
+    Disposition,
+    Event,
+    EventError,
+    IngestError,
+    NotFoundError,
+    Origin,
+    SinkContext,
+    SourceUnavailableError,
+    TaskSpec,
+    WriteCounts,
+)
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
+from sinks.kafka.sink import Kafka as KafkaSink
 from tests.support.local import free_ports
 from tests.support.names import unique
 from tests.support.proxied_kafka import proxied_kafka
 from tests.support.proxy import Proxy
-from tests.support.servers import Kafka
+from tests.support.servers import Given, Kafka
 
 HOUR_MS = 3_600_000
 
@@ -254,3 +271,77 @@ def test_outage_in_a_send_is_reported_by_the_flush_for_the_earlier_ones(
     with pytest.raises(SourceUnavailableError):
         far_producer.flush()
     far_producer.flush()
+
+
+# The sink
+
+
+@pytest.mark.parametrize("compression", ["none", "zstd"])
+def test_records_that_the_broker_refuses_fail_their_events_alone(
+    kafka: Kafka, tmp_path: Path, compression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # a producer reads a batch that is too large for the topic, to divide it; consumers of other tests give the codec
+    monkeypatch.setattr("kafka.record.default_records.zstd_decode", zstd_decode)
+    topic = kafka.create_topic("refusing", partitions=2, config={"max.message.bytes": "20000"})
+    sink = KafkaSink(
+        KafkaSink.settings_class().model_validate(
+            {"topic": topic, "brokers": kafka.brokers, "compression": compression}
+        )
+    )
+    context = SinkContext("p", "kafka", tmp_path)
+    now_ms = int(time.time() * 1000)
+
+    def event(number: int) -> Event:
+        size = 30_000 if number % 50 == 10 else 100
+        at_ms = now_ms + (2 * HOUR_MS if number % 50 == 20 else 0)
+        # of random bytes, of which no compression makes fewer
+        body = random.Random(number).randbytes(size)
+        return Event(body, timestamp_ms=at_ms, key=b"k%d" % number, origin=Origin("s", 0, number))
+
+    events = [event(number) for number in range(300)]
+    with closing(sink.writer(context)) as writer, closing(sink.committer(context)) as committer:
+        committer.recover()
+        batch, requests, codes = Batch("1", 1, "a"), [], {}
+        for attempt in range(2):
+            writer.begin(TaskSpec(batch), committer.prepare(batch, requests), WriteCounts())
+            for each in events:
+                try:
+                    writer.write(each)
+                except EventError as error:
+                    assert attempt == 1
+                    codes[each.origin.offset] = error.code
+            result = writer.flush()
+            assert result.run_again == (attempt == 0)
+            requests.append(result.payload)
+    assert codes == {
+        number: code
+        for start in range(0, 300, 50)
+        for number, code in ((start + 10, "record_too_large"), (start + 20, "record_time_refused"))
+    }
+    found = kafka.records(topic)
+    assert Counter(record.key for record in found) == {
+        each.key: 2 for each in events if each.origin.offset not in codes
+    }
+    for partition in (0, 1):
+        # the copies of the last attempt are in the order of the events
+        numbers = [int(record.key[1:]) for record in found if record.partition == partition]
+        last = numbers[len(numbers) // 2 :]
+        assert last == sorted(last)
+
+
+def test_tombstones_and_keys_are_those_of_kafkas_own_clients(kafka: Kafka, tmp_path: Path) -> None:
+    topic, other = kafka.create_topic("sink", partitions=5), kafka.create_topic("client", partitions=5)
+    names = [b"key-%d" % number for number in range(50)]
+    kafka.produce(other, [Given(b"v", key=name) for name in names])
+    sink = KafkaSink(
+        KafkaSink.settings_class().model_validate({"topic": topic, "brokers": kafka.brokers, "compression": "gzip"})
+    )
+    context = SinkContext("p", "kafka", tmp_path)
+    assert sink.check(context) == "partitions: 5"
+    with closing(sink.writer(context)) as writer:
+        writer.begin(TaskSpec(Batch("1", 1, "a")), b"", WriteCounts())
+        for name in names:
+            writer.write(Event(b"", key=name, tombstone=True, timestamp_ms=5))
+        writer.flush()
+    found = {record.key: (record.partition, record.value, record.timestamp) for record in kafka.records(topic)}
+    assert found == {record.key: (record.partition, None, 5) for record in kafka.records(other)}

@@ -1,16 +1,18 @@
 """
-Ticks of four partitions into RocksDB and HBase: every row is stored, every cell has one version with the time
-of its batch, and the consumer groups have no lag.
+Ticks of four partitions into RocksDB and HBase, and into a topic beside HBase: every row is stored, every cell has one
+version with the time of its batch, the topic has every record, and the consumer groups have no lag.
 
 One service runs all pipelines; the tests depend on their order.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 from kafka import TopicPartition
 from kafka.structs import OffsetAndMetadata
 
+from ingest.kafka.producer import partition_of_key
 from tests.support import ticks
 from tests.support.audit import assert_same_table, hbase_older_versions, hbase_table, rocksdb_table, table_of
 from tests.support.names import unique
@@ -42,16 +44,39 @@ def tables() -> dict[str, str]:
 
 
 @pytest.fixture(scope="module")
+def clean(kafka: Kafka) -> str:
+    """The topic that the pipeline of HBase writes, too."""
+    return kafka.create_topic("clean", partitions=3)
+
+
+def copies(kafka: Kafka, clean: str) -> dict[tuple[int, bytes, bytes, int, tuple[tuple[str, bytes], ...]], int]:
+    """All that tells a record from another one, also its partition -> how often it is there."""
+    found = kafka.records(clean)
+    return Counter(
+        (
+            each.partition,
+            each.key,
+            each.value,
+            each.timestamp,
+            tuple((str(name), value) for name, value in each.headers),
+        )
+        for each in found
+    )
+
+
+@pytest.fixture(scope="module")
 def service(
     kafka: Kafka,
     hbase: HBase,
     topic: Ticks,
+    clean: str,
     groups: dict[str, str],
     tables: dict[str, str],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Service]:
     """A service that has read the whole topic."""
     folder = tmp_path_factory.mktemp("ticks")
+    to_topic = {"topic": clean, "value": "%{'2hb_colfam:value'}", "headers": {"row": "%{2hb_}"}, "compression": "zstd"}
     stores = {TO_ROCKSDB: "embedded", TO_HBASE: "cluster", WITHOUT_THRIFT: "native"}
     content = {
         "stores": {
@@ -68,7 +93,10 @@ def service(
                 tables[name],
                 group=groups[name],
                 max_events_per_batch=BATCH,
-                sinks=[{"attr2hbase": {"store": store, "table": tables[name], "write_buffer_size": BUFFER}}],
+                sinks=[
+                    {"attr2hbase": {"store": store, "table": tables[name], "write_buffer_size": BUFFER}},
+                    *([{"kafka": to_topic}] if name == TO_HBASE else []),
+                ],
             )
             for name, store in stores.items()
         },
@@ -99,6 +127,18 @@ class TestAfterOneRun:
         times = [checkpoint.time_ms(number) for number in checkpoint.commits()]
         assert hbase_older_versions(hbase, tables[name], times, found) == {}
 
+    def test_topic_has_each_event_once(self, kafka: Kafka, service: Service, topic: Ticks, clean: str) -> None:
+        del service  # has read the whole topic
+        found = copies(kafka, clean)
+        records = {(record.key, record.timestamp): record.value for record in kafka.records(topic.topic)}
+        assert {(key, at): value for _, key, value, at, _ in found} == {
+            place: value.partition(b":")[2] for place, value in records.items()
+        }
+        assert {headers for *_, headers in found} == {(("row", topic.row(number)),) for number in range(topic.count)}
+        assert set(found.values()) == {1}
+        assert {partition for partition, *_ in found} == {0, 1, 2}
+        assert all(partition == partition_of_key(key, range(3)) for partition, key, *_ in found)
+
     def test_batches_are_bounded_and_their_times_increase(self, service: Service, topic: Ticks) -> None:
         for name in PIPELINES:
             batches = list(service.checkpoint(name).batches(topic.topic))
@@ -119,7 +159,13 @@ class TestAfterOneRun:
 
 
 def test_groups_are_repaired_on_an_idle_topic_and_a_batch_run_again_changes_nothing(
-    kafka: Kafka, service: Service, hbase: HBase, groups: dict[str, str], topic: Ticks, tables: dict[str, str]
+    kafka: Kafka,
+    service: Service,
+    hbase: HBase,
+    groups: dict[str, str],
+    topic: Ticks,
+    clean: str,
+    tables: dict[str, str],
 ) -> None:
     """
     After a crash between the commit log and the group, the group is behind or has no offset. Two other pipelines were
@@ -132,6 +178,7 @@ def test_groups_are_repaired_on_an_idle_topic_and_a_batch_run_again_changes_noth
     assert kafka.committed(groups[TO_ROCKSDB], topic.topic) == {0: 17}
     commits = {name: service.checkpoint(name).commits() for name in PIPELINES}
     before = {name: hbase_table(hbase, tables[name]) for name in again}
+    sent = copies(kafka, clean)
     times = {}
     for name in again:
         number = service.checkpoint(name).forget_commit()
@@ -147,3 +194,8 @@ def test_groups_are_repaired_on_an_idle_topic_and_a_batch_run_again_changes_noth
         assert checkpoint.time_ms(checkpoint.commits()[-1]) == time_ms
         assert_same_table(before[name], hbase_table(hbase, tables[name]))
         assert hbase_older_versions(hbase, tables[name], [time_ms], before[name]) == {}
+    last = list(service.checkpoint(TO_HBASE).batches(topic.topic))[-1]
+    rows = {topic.row(number) for number in topic.numbers(last.starts, last.ends)}
+    twice = {record for record in sent if record[-1][0][1] in rows}
+    assert copies(kafka, clean) == {record: 2 if record in twice else 1 for record in sent}
+    assert len(twice) == len(rows) < topic.count

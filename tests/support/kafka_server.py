@@ -72,6 +72,7 @@ class KafkaServer:
         accepted: their records, if they were accepted.
         connections: how many there were with requests of records.
         sockets: the accepted connections.
+        leaderless: topics whose partitions have no leader.
     """
 
     def __init__(self, answer: Answers, topics: dict[str, int]) -> None:
@@ -84,6 +85,7 @@ class KafkaServer:
         self.accepted: list[Produced] = []
         self.connections = 0
         self.sockets: list[socket.socket] = []
+        self.leaderless: set[str] = set()
         self._start(self._accept)
 
     def close(self) -> None:
@@ -148,7 +150,7 @@ class KafkaServer:
                     kind.MetadataResponsePartition(
                         error_code=0,
                         partition_index=number,
-                        leader_id=0,
+                        leader_id=-1 if name in self.leaderless else 0,
                         leader_epoch=0,
                         replica_nodes=[0],
                         isr_nodes=[0],

@@ -14,6 +14,7 @@ import happybase
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 
+from ingest.kafka.decompression import read_all_codecs
 from tests.support.local import HBaseServer, KafkaServer, ServerProcess, jars
 from tests.support.names import unique
 from tests.support.proxy import Proxy
@@ -121,6 +122,7 @@ class Kafka:
 
     def records(self, topic: str, *, read_committed: bool = False) -> list:
         """All records of a topic up to its current end, by partition and offset (kafka-python's ConsumerRecord)."""
+        read_all_codecs()
         consumer = KafkaConsumer(
             bootstrap_servers=self.brokers,
             enable_auto_commit=False,

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 
 from ingest.amounts import counted
 from ingest.config.model import declared_in
-from ingest.config.options import DeadLetterTopic
 from ingest.doctor.connecting import Connection, Kind, connections, table_names
 from ingest.doctor.examination import Examination, Finding, Found, Key, Severity, Skipped
 from ingest.doctor.pipelines import kafka, machine, network, tables
 from ingest.doctor.pipelines.guide import docs_of
 from ingest.doctor.pipelines.state import state
 from ingest.doctor.versions import MATRIX
-from ingest.kafka.settings import KafkaConnection, connection_of
+from ingest.kafka.settings import KafkaConnection, KafkaTopic, connection_of, topic_of
 from ingest.kafka.tls import tls_context
 from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.master import DEFAULT_MASTER
@@ -55,7 +54,9 @@ def examinations(configuration: "Configuration", catalog: "Catalog") -> Iterator
                 yield from _source(configuration.pipelines[connection.name], connection, clusters)
             case Kind.DEAD_LETTERS:
                 yield from _dead_letters(configuration.pipelines[connection.name], connection, clusters)
-            case Kind.SINK | Kind.REGISTRY:
+            case Kind.SINK:
+                yield from _sink(configuration.pipelines[connection.name], connection, clusters)
+            case Kind.REGISTRY:
                 yield _connected(connection)
 
 
@@ -133,17 +134,27 @@ def _source(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster
         yield _of(check, subject, run, needs=(connection.kind.value,))
 
 
-def _dead_letters(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster]) -> Iterator[Examination]:
-    settings = pipeline.dead_letters.settings
-    assert isinstance(settings, DeadLetterTopic)  # noqa: S101 - for mypy: of this kind
-    cluster, subject = settings.connection(), connection.what
+def _sink(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster]) -> Iterator[Examination]:
+    topic = next(topic_of(sink.settings) for sink in pipeline.sinks if sink.location == connection.location)
+    cluster = None if topic is None else topic.connection()
     yield _connected(connection, _needs(cluster, clusters))
-    runs: dict[str, Callable[[], Found | Skipped]] = {
-        "topic_rights": partial(kafka.rights, cluster, [settings.topic], "WRITE", subject=subject),
-        "readable": partial(kafka.readable, cluster, settings.topic, subject=subject),
-    }
-    for check, run in runs.items():
-        yield _of(check, subject, run, needs=(connection.kind.value,))
+    if topic is not None:
+        yield _writable(topic, connection)
+
+
+def _dead_letters(pipeline: "Pipeline", connection: Connection, clusters: list[Cluster]) -> Iterator[Examination]:
+    topic = topic_of(pipeline.dead_letters.settings)
+    assert topic is not None  # noqa: S101 - for mypy: of this kind
+    cluster, subject = topic.connection(), connection.what
+    yield _connected(connection, _needs(cluster, clusters))
+    yield _writable(topic, connection)
+    readable = partial(kafka.readable, cluster, topic.topic, subject=subject)
+    yield _of("readable", subject, readable, needs=(connection.kind.value,))
+
+
+def _writable(topic: KafkaTopic, connection: Connection) -> Examination:
+    run = partial(kafka.rights, topic.connection(), [topic.topic], "WRITE", subject=connection.what)
+    return _of("topic_rights", connection.what, run, needs=(connection.kind.value,))
 
 
 def _of(check: str, subject: str, run: "Callable[[], Found | Skipped]", *, needs: tuple[str, ...] = ()) -> Examination:
@@ -187,12 +198,13 @@ def _memory(configuration: "Configuration") -> Found:
 
 
 def _clusters(configuration: "Configuration") -> list[Cluster]:
-    """The clusters of sources and dead-letter topics, each once."""
+    """The clusters of sources, sinks and dead-letter topics, each once."""
     found: list[KafkaConnection] = []
     for pipeline in configuration.pipelines.values():
-        source, topic = connection_of(pipeline.source.settings), pipeline.dead_letters.settings
-        dead_letters = topic.connection() if isinstance(topic, DeadLetterTopic) else None
-        found += [_plain(connection) for connection in (source, dead_letters) if connection is not None]
+        source = connection_of(pipeline.source.settings)
+        topics = (topic_of(each.settings) for each in (pipeline.dead_letters, *pipeline.sinks))
+        written = (topic.connection() for topic in topics if topic is not None)
+        found += [_plain(connection) for connection in (source, *written) if connection is not None]
     unique = [connection for number, connection in enumerate(found) if connection not in found[:number]]
     named = [connection.brokers for connection in unique]
     return [

@@ -8,9 +8,10 @@ from ingest.config.options import DeadLetterTopic
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.components import Components
 from ingest.dead_letters.files import FileDeadLetters
-from ingest.dead_letters.kafka import Envelope, KafkaDeadLetters, cluster_of_reader
+from ingest.dead_letters.kafka import Envelope, KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.topic_records import in_headers, in_json
+from ingest.kafka.loops import cluster_of_reader
 from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
 

@@ -2,6 +2,8 @@
 
 import pytest
 
+from ingest.catalog import Catalog
+from ingest.config import load
 from tests.support.problems import problems_of
 
 KAFKA = 'kafka: {brokers: "localhost:9092", topics: [ticks]}'
@@ -262,3 +264,72 @@ def test_store_of_a_file_without_stores_is_unknown_and_not_missing(tmp_path):
     assert problems_of(path) == ['5:44: unknown-reference: there is no store "gone"; see `stores`']
     path.write_text(text)
     assert problems_of(path) == ["5:14: missing-field: attr2hbase needs a store; declare one under `stores`"]
+
+
+class TestTopics:
+    """A topic that a sink writes."""
+
+    def test_cluster_is_that_of_the_source(self, tmp_path):
+        source = 'kafka: {brokers: "kafka:9092", topics: [ticks], security: {tls: {}}}'
+        path = tmp_path / "p.yaml"
+        path.write_text(HEAD % source + "      - kafka: {topic: clean}\n")
+        (sink,) = load(str(path), env={}, lookup=Catalog()).pipelines["p"].sinks
+        connection = sink.settings.connection()
+        assert (connection.brokers, connection.security.protocol) == ("kafka:9092", "SSL")
+
+    def test_other_cluster_needs_no_security_of_the_source(self, tmp_path):
+        assert problems(tmp_path, 'kafka: {topic: ticks, brokers: "localhost:9093"}') == []
+
+    @pytest.mark.parametrize("brokers", ["", ', brokers: "127.0.0.1:9092"'])
+    def test_topic_of_the_source(self, tmp_path, brokers):
+        assert problems(tmp_path, f"kafka: {{topic: ticks{brokers}}}") == [
+            '10:24: conflict: the records of kafka would be read again: "ticks" is a topic of the source'
+        ]
+
+    def test_topic_that_the_pattern_of_the_source_matches(self, tmp_path):
+        source = 'kafka: {brokers: "localhost:9092", topics_pattern: "ticks.*"}'
+        assert problems(tmp_path, "kafka: {topic: ticks.clean}", source=source) == [
+            (
+                '10:24: conflict: the records of kafka would be read again: "topics_pattern" of the source matches '
+                '"ticks.clean"; use another topic, or exclude this one from the pattern: '
+                r"'(?!ticks\.clean$)(ticks.*)'"
+            )
+        ]
+
+    def test_source_without_a_cluster(self, tmp_path):
+        assert problems(tmp_path, "kafka: {topic: clean}", source=FILES) == [
+            '10:9: missing-field: the records of kafka need "brokers", because the source has none'
+        ]
+        assert problems(tmp_path, 'kafka: {topic: clean, brokers: "localhost:9092"}', source=FILES) == []
+
+    @pytest.mark.parametrize(
+        ("topic", "brokers", "is_problem"),
+        [("dead", "", True), ("alive", "", False), ("dead", "localhost:9093", False)],
+    )
+    def test_topic_of_dead_letters(self, tmp_path, topic, brokers, is_problem):
+        brokers = f', brokers: "{brokers}"' if brokers else ""
+        sink = f"kafka: {{topic: {topic}{brokers}}}\n    dead_letters: {{kafka: {{topic: dead}}}}"
+        assert problems(tmp_path, sink) == (
+            [("10:24: conflict: dead letters are written to this topic; see line 11; give one of them another topic")]
+            if is_problem
+            else []
+        )
+
+    @pytest.mark.parametrize(
+        ("option", "problem"),
+        [
+            ('topic: "a b"', '"a b"'),
+            ("topic: clean, key: 5", "5"),
+            ('topic: clean, key: "%{"', "%{"),
+            ("topic: clean, compression: lz4", "lz4"),
+            ("topic: clean, timestamp: batch", "batch"),
+            ("topic: clean, headers: {h: {template: '%{nope(x)}'}}", "nope"),
+            ("topic: clean, headers: [h]", "[h]"),
+            ('topic: clean, brokers: "kafka:9092"', '"kafka'),
+            ("topic: clean, options: {}", "options"),
+        ],
+    )
+    def test_bad_option_has_its_place(self, tmp_path, option, problem):
+        (found,) = problems(tmp_path, f"kafka: {{{option}}}")
+        line, column = map(int, found.split(":")[:2])
+        assert (line, column) == (10, len("      - kafka: {") + option.index(problem) + 1), found

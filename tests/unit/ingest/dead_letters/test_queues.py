@@ -12,9 +12,10 @@ import pytest
 from ingest.api import ConfigError, IntegrityError, NotFoundError, Record, SourceUnavailableError, StoreUnavailableError
 from ingest.dead_letters.blobs import DeadLetterBlob
 from ingest.dead_letters.files import FileDeadLetters, folder_of
-from ingest.dead_letters.kafka import KafkaDeadLetters, cluster_of_reader
+from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.topic_records import ORIGINAL_HEADERS, in_headers, in_json
+from ingest.kafka.loops import cluster_of_reader
 from ingest.observe.logs import set_up
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -28,6 +29,7 @@ from ingest.plan.plan import Plan
 from ingest.testing.events import settings_of
 from sinks.archive.layout import NO_TIME
 from sinks.archive.sink import ArchiveSettings
+from sinks.kafka.sink import KafkaSinkSettings
 from sinks.mapping.attr2hbase import Attr2HBase
 from sinks.memory import MemorySettings
 from tests.support.parts import planned
@@ -572,3 +574,48 @@ def test_archive_of_each_part_of_a_record_has_its_own_row():
     ]
     assert [line["puts"] for line in found] == [[], []]
     assert all("writes" not in line for line in lines(run, {"body": "one"}, until_decorators=True))
+
+
+class TestWrites:
+    """What sinks without a store write, in the expectations of tests."""
+
+    INPUT: ClassVar = {"body": "56", "attributes": {"h": "x"}, "timestamp_ms": 9}
+    RECORD: ClassVar = {"key": None, "value": "56", "headers.h": "x", "timestamp_ms": 9}
+
+    @pytest.fixture
+    def one(self):
+        settings = settings_of(KafkaSinkSettings, "{topic: clean, headers: {h: '%{h}'}}")
+        return DryRun(plan(planned("kafka", "sinks.kafka.sink:Kafka", settings), on_error=OnError.DEAD_LETTER))
+
+    def differences(self, one, *writes):
+        expect = Expect.model_validate({"writes": list(writes)})
+        return one.test(TestCase("a test", "p", (self.INPUT,), expect, Place("p.yaml", 1, 1))).differences
+
+    def test_record_is_shown_by_its_parts(self, one):
+        (line,) = lines(one, self.INPUT)
+        assert line["writes"] == [{"sink": "kafka", "topic": "clean", "record": self.RECORD}]
+
+    @pytest.mark.parametrize(
+        "write",
+        [
+            {"sink": "kafka"},
+            {"topic": "clean", "record": {"value": {"b64": "NTY="}, "key": None}},
+            {"record": RECORD},
+        ],
+    )
+    def test_only_what_is_named_is_compared(self, one, write):
+        assert self.differences(one, write) == ()
+
+    def test_difference_has_its_path(self, one):
+        write = {"topic": "clean", "record": {"value": "57", "key": "k"}}
+        assert self.differences(one, write) == (
+            Difference(("writes", 0, "record", "value"), "57", "56"),
+            Difference(("writes", 0, "record", "key"), "k", None),
+        )
+
+    def test_writes_that_are_missing_or_too_many(self, one):
+        (missing,) = self.differences(one)
+        assert (missing.path, missing.expected) == (("writes", 0), None)
+        assert self.differences(one, {"topic": "clean"}, {"topic": "t"}) == (
+            Difference(("writes", 1), {"topic": "t"}, None),
+        )

@@ -260,6 +260,65 @@ def test_record_that_is_refused_without_a_time_too(start: Servers) -> None:
     assert caught.value.code == "record_time_refused"
 
 
+def test_each_refused_record_is_told_and_the_others_are_durable(start: Servers) -> None:
+    server, producer = start(refusing(MESSAGE_TOO_LARGE, b"1", b"3"))
+    told: list[tuple[object, str]] = []
+    producer = KafkaProducer(
+        KafkaConnection.model_validate({"brokers": f"127.0.0.1:{server.port}"}),
+        on_refused=lambda record, why: told.append((record.about, why.code)),
+    )
+    start.closed_at_end.append((server, producer))
+    sent = [producer.send("t", b"%d" % number, b"v") for number in range(5)]
+    for number, record in enumerate(sent):
+        record.about = number
+    producer.flush()
+    assert told == [(1, "record_too_large"), (3, "record_too_large")]
+    assert [record.is_durable for record in sent] == [True, False, True, False, True]
+    assert keys(server.accepted) == [b"0", b"2", b"4"]
+    assert server.connections == 2  # a refused record alone ends none
+    producer.send("t", b"5", b"v")
+    producer.flush()
+    assert keys(server.accepted)[-1] == b"5"
+
+
+def test_few_requests_find_a_refused_record_among_many(start: Servers) -> None:
+    server, _ = start(refusing(MESSAGE_TOO_LARGE, b"700"))
+    told: list[bytes | None] = []
+    producer = KafkaProducer(
+        KafkaConnection.model_validate({"brokers": f"127.0.0.1:{server.port}"}),
+        on_refused=lambda record, _: told.append(record.key),
+    )
+    start.closed_at_end.append((server, producer))
+    for number in range(1_000):
+        producer.send("t", b"%d" % number, b"v")
+    producer.flush()
+    assert told == [b"700"]
+    assert sorted(map(int, filter(None, keys(server.accepted)))) == [at for at in range(1_000) if at != 700]
+    assert len(server.batches) < 100
+
+
+def test_refused_records_are_told_but_an_outage_is_an_error(start: Servers) -> None:
+    server, _ = start(lambda _batch: Refusal(ACCESS_DENIED))
+    producer = KafkaProducer(
+        KafkaConnection.model_validate({"brokers": f"127.0.0.1:{server.port}"}),
+        on_refused=lambda *_: pytest.fail("told"),
+    )
+    start.closed_at_end.append((server, producer))
+    producer.send("t", b"k", b"v")
+    with pytest.raises(SourceError, match="TopicAuthorizationFailed"):
+        producer.flush()
+
+
+def test_discarded_records_are_no_error_of_the_next_flush(silent: tuple[KafkaServer, KafkaProducer]) -> None:
+    before = senders()
+    _, producer = silent
+    sent = producer.send("t", b"k", b"v")
+    producer.discard()
+    assert reached(lambda: senders() <= before, 10)
+    assert not sent.is_durable
+    producer.flush()
+
+
 def test_error_that_is_no_records_fault_is_told_at_once(start: Servers) -> None:
     server, producer = start(lambda _batch: Refusal(ACCESS_DENIED))
     sent = [producer.send("parts", b"k", b"v", (), number) for number in range(3)]

@@ -1,0 +1,125 @@
+"""The task's half of the sink: sends the record of each event, and waits for their acknowledgements in `flush`."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from ingest.api import (
+    Event,
+    IngestError,
+    MappingError,
+    Origin,
+    SinkResult,
+    SinkWriter,
+    TaskSpec,
+    WriteCounts,
+)
+from ingest.kafka.errors import BadRecordError, RecordTooLargeError
+from ingest.kafka.producer import KafkaProducer, SentRecord
+from ingest.kafka.settings import Compression, KafkaConnection
+from sinks.kafka.errors import of_sink
+from sinks.kafka.records import SinkRecord
+from sinks.kafka.refused import packed, unpacked
+from sinks.writing.record_bytes import RecordBytes, max_record_bytes
+
+_PROBE = b"topic"
+
+
+class KafkaWriter(SinkWriter):
+    """
+    Sends the records of a task.
+
+    A record that the broker refuses is known only when it answers. The task then requests another attempt, in which the
+    event of this record fails. That attempt sends all other records again, so that the last copies of a partition are
+    in their order.
+
+    Args:
+        connection: to the cluster.
+        topic: its name.
+        compression: of record batches.
+        record_of: makes the record of an event.
+        max_event_bytes: of the source.
+    """
+
+    def __init__(
+        self,
+        connection: KafkaConnection,
+        topic: str,
+        compression: Compression,
+        record_of: Callable[[Event], SinkRecord],
+        max_event_bytes: int,
+    ) -> None:
+        self._producer = KafkaProducer(connection, compression, self._refuse)
+        self._topic = topic
+        self._record_of = record_of
+        self._record_bytes = RecordBytes(max_record_bytes(max_event_bytes))
+        self._counts = WriteCounts()
+        self._known: Mapping[Origin, tuple[str, str]] = {}
+        self._refused: dict[Origin, tuple[str, str]] = {}
+        self._is_flushed = True
+        self._is_waiting = False  # for the cluster; also after an error that ended the cycle
+
+    @property
+    def event_calls(self) -> Sequence[Callable[..., object]]:
+        """What makes the record of one event; the records of many events are sent at once."""
+        return (self._record_of,)
+
+    def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:  # noqa: ARG002 - the same each time
+        """Start a flush cycle; what is not sent of an abandoned one is not sent any more."""
+        if not self._is_flushed:
+            self._producer.discard()
+        self._is_flushed = self._is_waiting = False
+        self._counts = counts
+        self._known = unpacked([prepared] if prepared else ())
+        self._refused = {}
+        self._record_bytes.begin()
+
+    def write(self, event: Event) -> None:
+        """Send the record of an event, once few enough of the earlier ones are not acknowledged yet."""
+        record, origin = self._record_of(event), event.origin
+        if self._known and (why := self._known.get(origin)) is not None:
+            raise MappingError(why[1], code=why[0])
+        size = record.size
+        if origin.fan_out:
+            self._record_bytes.add(origin, size)
+        key, value, headers, timestamp_ms = record
+        # not at random, so that a replay sends it to the same partition
+        partition_key = b"%b/%d/%d" % (origin.topic.encode(), *origin[1:3]) if key is None else None
+        self._is_waiting = True
+        try:
+            sent = self._producer.send(
+                self._topic, key, value, headers, timestamp_ms=timestamp_ms, partition_key=partition_key
+            )
+        except (BadRecordError, RecordTooLargeError) as error:
+            self._is_waiting = False
+            raise MappingError(error.message, code=error.code, hint=error.hint) from error
+        except IngestError as error:
+            raise of_sink(error) from error
+        self._is_waiting = False
+        sent.about = origin
+        self._counts.rows_sent += 1
+        self._counts.bytes += size
+
+    def flush(self) -> SinkResult:
+        """Wait until all in-sync replicas have all records; the batch runs again if the broker has refused some."""
+        start_s = time.monotonic()
+        self._is_waiting = True
+        try:
+            self._producer.flush()
+        except IngestError as error:
+            raise of_sink(error) from error
+        self._is_waiting = False
+        self._is_flushed = True
+        self._counts.flush_s.append(time.monotonic() - start_s)
+        self._counts.write_calls += 1
+        return SinkResult(packed(self._refused), run_again=True) if self._refused else SinkResult()
+
+    def probe(self) -> bytes:
+        """Nothing of the batch: a record that the driver sends would be in the topic once more."""
+        return _PROBE if self._is_waiting else b""
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._producer.close()
+
+    def _refuse(self, record: SentRecord, why: IngestError) -> None:
+        self._refused[record.about] = why.code, why.message
