@@ -29,6 +29,8 @@ class Capabilities:
         creates_tables: a missing table is created at the first write.
         deletes_versions: `apply` accepts a `Delete` that is exact; other stores reject it.
         freezes: `freeze` returns a view of all tables at one moment.
+        mixes_puts: `apply` sends puts of several timestamps, durabilities and times to live in one call; another store
+            may need a call for each of them.
     """
 
     written_by_driver: bool
@@ -36,6 +38,7 @@ class Capabilities:
     creates_tables: bool
     deletes_versions: bool = False
     freezes: bool = False
+    mixes_puts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ class HBaseStore(Store[HBaseSettings]):
             creates_families=settings.creates_families,
             creates_tables=False,
             deletes_versions=settings.deletes_versions,
+            mixes_puts=settings.is_native,
         )
         self._records = TableRecords(self)
 

@@ -14,8 +14,8 @@ bytes alone would allow a hundred thousand rows."""
 @dataclass(slots=True)
 class Chunk:
     """
-    The rows of one call: one table, time, durability and time to live, puts or deletes; any mutations of a table for
-    stores that allow it.
+    The rows of one call: one table, time, durability and time to live, puts or deletes; puts of any of these, or any
+    mutations of a table, for stores that allow it.
 
     Attributes:
         size_bytes: estimate of the size of the call on the wire and in memory.
@@ -39,12 +39,19 @@ class WriteBuffer:
 
     Args:
         limit_bytes: bound on the whole buffer, and so on a chunk, except for a single larger row.
+        max_rows: of a chunk.
+        mixed: whether a chunk may have puts and deletes.
+        mixes_puts: whether a chunk of puts, or one of deletes, may have several timestamps, durabilities and times to
+            live.
     """
 
-    def __init__(self, limit_bytes: int, *, max_rows: int = MAX_ROWS, mixed: bool = False) -> None:
+    def __init__(
+        self, limit_bytes: int, *, max_rows: int = MAX_ROWS, mixed: bool = False, mixes_puts: bool = False
+    ) -> None:
         self._limit = limit_bytes
         self._max_rows = max_rows
         self._mixed = mixed
+        self._mixes_puts = mixes_puts
         self._chunks: dict[Hashable, Chunk] = {}
         self._buffered_bytes = 0
 
@@ -61,7 +68,9 @@ class WriteBuffer:
             full = self._freed_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
         key: Hashable = table
-        if not self._mixed:
+        if self._mixes_puts:
+            key = (table, cells > 0)
+        elif not self._mixed:
             key = (table, mutation.timestamp_ms, mutation.durability, cells > 0, mutation.ttl_ms)
         chunk = self._chunks.get(key)
         if chunk is None:

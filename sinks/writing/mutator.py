@@ -73,7 +73,10 @@ class BufferedMutator(TableWriter):
             limit, max_rows, mixed = max(buffer_bytes, LARGE_BYTES) // len(self._senders), MAX_LARGE_ROWS, True
         else:
             limit, max_rows, mixed = max(1, buffer_bytes // len(self._senders)), MAX_ROWS, False
-        self._buffers = tuple(WriteBuffer(limit, max_rows=max_rows, mixed=mixed) for _ in self._senders)
+        self._buffers = tuple(
+            WriteBuffer(limit, max_rows=max_rows, mixed=mixed, mixes_puts=capabilities.mixes_puts)
+            for _ in self._senders
+        )
         self._counts = WriteCounts()
         self._max_refused: int | None = None
         self._is_divided = len(self._senders) > 1

@@ -1,5 +1,6 @@
 """Divides mutations into calls: by region and server, and by size."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -43,15 +44,21 @@ def requests_of(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence
 
 
 def without_repeated_rows(mutations: Sequence[Mutation]) -> Iterator[Sequence[int]]:
-    """Indexes of consecutive mutations, none of which has the row key of another one."""
+    """
+    Indexes of mutations, none of which has the row key of another one, to be sent one group after the other.
+
+    The first group has the first mutation of each row, the second one the second, and so on: those of a row stay in
+    order, and there are as many groups as a row has mutations.
+    """
     if len({mutation.row for mutation in mutations}) == len(mutations):
         yield range(len(mutations))
         return
-    begin = 0
-    rows: set[bytes] = set()
+    groups: list[list[int]] = []
+    counts: Counter[bytes] = Counter()
     for index, mutation in enumerate(mutations):
-        if mutation.row in rows:
-            yield range(begin, index)
-            begin, rows = index, set()
-        rows.add(mutation.row)
-    yield range(begin, len(mutations))
+        number = counts[mutation.row]
+        counts[mutation.row] += 1
+        if number == len(groups):
+            groups.append([])
+        groups[number].append(index)
+    yield from groups

@@ -94,6 +94,22 @@ def test_chunk_has_one_table_timestamp_wal_flag_ttl_and_type():
     ]
 
 
+def test_chunk_of_a_store_that_mixes_puts_has_one_table_and_type():
+    buffer, chunks = collecting(mixes_puts=True)
+    puts = [put(b"a"), put(b"b", at=2), put(b"a", durability=Durability.SKIP), Put(b"c", {b"f:q": b"v"}, 1, ttl_ms=5)]
+    deletes = [Delete(b"a", 1), Delete(b"b", 2, durability=Durability.SKIP)]
+    for pair in zip(puts, [*deletes, *deletes], strict=True):
+        for mutation in pair:
+            buffer.add("t", mutation)
+    buffer.add("u", put(b"c"))
+    buffer.flush()
+    assert [(chunk.table, chunk.mutations) for chunk in chunks] == [
+        ("t", puts),
+        ("t", [*deletes, *deletes]),
+        ("u", [put(b"c")]),
+    ]
+
+
 def test_chunks_of_several_timestamps_are_buffered_together():
     buffer, chunks = collecting(limit_bytes=1_000_000)
     for row in (b"a", b"b", b"c"):

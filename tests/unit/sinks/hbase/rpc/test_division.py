@@ -39,12 +39,16 @@ def test_rows_of_a_call_are_limited() -> None:
 
 
 @given(keys=st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), max_size=12))
-def test_runs_have_each_row_key_once_and_all_mutations_in_order(keys: list[bytes]) -> None:
-    runs = list(division.without_repeated_rows([Put(key, {b"f:q": b""}, 1) for key in keys]))
-    assert [index for run in runs for index in run] == list(range(len(keys)))
-    for run in runs:
-        within = [keys[index] for index in run]
+def test_groups_have_each_row_key_once_and_the_mutations_of_a_row_in_order(keys: list[bytes]) -> None:
+    groups = list(division.without_repeated_rows([Put(key, {b"f:q": b""}, 1) for key in keys]))
+    sent = [index for group in groups for index in group]
+    assert sorted(sent) == list(range(len(keys)))
+    for key in set(keys):
+        assert [index for index in sent if keys[index] == key] == [at for at, each in enumerate(keys) if each == key]
+    for group in groups:
+        within = [keys[index] for index in group]
         assert len(set(within)) == len(within)
+    assert len(groups) == max(map(keys.count, keys), default=1)
 
 
 def test_call_of_a_full_buffer_is_one_of_two_equal_ones() -> None:
