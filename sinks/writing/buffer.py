@@ -67,10 +67,11 @@ class WriteBuffer:
         if self._buffered_bytes + size > self._limit and self._buffered_bytes:
             full = self._freed_half(size)
         cells = len(mutation.columns) if isinstance(mutation, Put) else 0
-        key: Hashable = table
-        if self._mixes_puts:
+        if self._mixed:
+            key: Hashable = table
+        elif self._mixes_puts:
             key = (table, cells > 0)
-        elif not self._mixed:
+        else:
             key = (table, mutation.timestamp_ms, mutation.durability, cells > 0, mutation.ttl_ms)
         chunk = self._chunks.get(key)
         if chunk is None:

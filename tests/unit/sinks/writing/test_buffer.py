@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -119,8 +120,9 @@ def test_chunks_of_several_timestamps_are_buffered_together():
     assert [rows(chunk) for chunk in chunks] == [[b"a", b"b", b"c"]] * 5
 
 
-def test_mixed_buffer_keeps_the_order_of_a_table():
-    buffer, chunks = collecting(mixed=True)
+@pytest.mark.parametrize("mixes_puts", [False, True])
+def test_mixed_buffer_keeps_the_order_of_a_table(*, mixes_puts: bool):
+    buffer, chunks = collecting(mixed=True, mixes_puts=mixes_puts)
     mutations = [
         put(b"a", b"1"),
         put(b"a", b"2", at=2),
