@@ -9,6 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import PydanticCustomError
+
 from ingest.api import Settings, SinkSettings, SourceSettings, StoreSettings
 from ingest.api.buckets import buckets_warning
 from ingest.config.column_types import check_columns
@@ -25,7 +27,7 @@ from ingest.config.registry import check_registry
 from ingest.config.rowkeys import check_row_keys
 from ingest.config.targets import check_family_rules, check_table
 from ingest.expressions import Condition
-from ingest.kafka.settings import connection_of, has_common_broker, topic_of
+from ingest.kafka.settings import check_protected, connection_of, has_common_broker, topic_of
 from ingest.suggest import did_you_mean
 
 _STARTS_JAVA = re.compile(
@@ -261,6 +263,11 @@ def _check_topic(component: Component[Any], what: str, source: Component[SourceS
     if topic.brokers is None and cluster is None:
         message = f'{what} need "brokers", because the source has none'
         binding.problem(Kind.MISSING_FIELD, component.location, message)
+    if topic.brokers is None and topic.security is not None and cluster is not None:
+        try:
+            check_protected(cluster.brokers, topic.security)
+        except PydanticCustomError as error:
+            binding.problem(Kind.CONFLICT, component.place("security"), error.message())
     if cluster is None or not has_common_broker(topic.brokers or cluster.brokers, cluster.brokers):
         return  # another cluster, as far as the names of brokers tell: the pipeline compares its id when it starts
     if not source.settings.reads_topic(topic.topic):

@@ -277,6 +277,15 @@ class TestTopics:
         connection = sink.settings.connection()
         assert (connection.brokers, connection.security.protocol) == ("kafka:9092", "SSL")
 
+    def test_security_of_its_own_protects_the_brokers_of_the_source(self, tmp_path):
+        source = 'kafka: {brokers: "kafka:9092", topics: [ticks], security: {tls: {}}}'
+        keytab = tmp_path / "k"
+        keytab.touch(mode=0o600)
+        sasl = f"sasl: {{mechanism: gssapi, principal: u, keytab: {keytab}}}"
+        (found,) = problems(tmp_path, f"kafka: {{topic: clean, security: {{{sasl}}}}}", source=source)
+        assert found.startswith('10:41: conflict: broker "kafka:9092" is on another machine and there is no TLS'), found
+        assert problems(tmp_path, f"kafka: {{topic: clean, security: {{tls: {{}}, {sasl}}}}}", source=source) == []
+
     def test_other_cluster_needs_no_security_of_the_source(self, tmp_path):
         assert problems(tmp_path, 'kafka: {topic: ticks, brokers: "localhost:9093"}') == []
 
