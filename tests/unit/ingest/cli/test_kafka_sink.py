@@ -1,9 +1,15 @@
 """Commands with the sink `kafka`: what they show of its records."""
 
+import re
+from pathlib import Path
+from textwrap import dedent
+
 import pytest
+import yaml
 
 from tests.support.kafka_server import KafkaServer
 
+GUIDES = Path(__file__).resolve().parents[4] / "docs" / "guides"
 FILE = """\
 version: 1
 secrets: {directory: ./secrets}
@@ -97,3 +103,16 @@ def test_validate_connect_looks_for_the_topic(ingest, file, folder, topic, code,
     if topic == "none":
         assert answer["error"]["message"] == 'no topic "none" in the cluster'
     assert server.batches == []
+
+
+def test_examples_of_the_guide_are_valid_and_their_test_passes(ingest, folder):
+    blocks = re.findall(r"^( *)```yaml\n(.*?)^ *```", (GUIDES / "kafka-sink.md").read_text(), re.MULTILINE | re.DOTALL)
+    whole, sinks, tests = (yaml.safe_load(dedent(block)) for _, block in blocks)
+    pipeline = whole["pipelines"]["ticks"]
+    pipeline["sinks"] += sinks["sinks"]
+    pipeline["decorators"] += [{"template": {"attributes": {"2hb_": "%{symbol}", "2hb_f:q": "%{body}"}}}]
+    tests["tests"][0]["expect"]["writes"].append({"sink": "others"})
+    head = {"version": 1, "state_dir": "./state", "stores": {"s": {"memory": {}}}}
+    (folder / "p.yaml").write_text(yaml.safe_dump(head | whole | tests))
+    result = ingest("test", "p.yaml")
+    assert result.code == 0, result.err + result.out
