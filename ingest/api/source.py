@@ -258,12 +258,15 @@ class Source(ComponentBase[S]):
             need.
         resume_from: the `start_from` that resumes at the acknowledged positions without the checkpoint; None without
             such a copy of the positions.
+        changed_identity: name of a part of the identity -> how a pipeline with a checkpoint goes on although this part
+            has changed, for hints.
     """
 
     settings_base = SourceSettings
     supports_start: ClassVar[bool] = False
     supports_resume_at: ClassVar[bool] = False
     resume_from: ClassVar[str | None] = None
+    changed_identity: ClassVar[Mapping[str, str]] = {}
 
     def __init__(self, settings: S, context: SourceContext) -> None:
         super().__init__(settings)

@@ -1,8 +1,8 @@
 """
 Reset of a pipeline's offsets: a new checkpoint takes the place of the old one in one act.
 
-The new checkpoint has the identity of the old one, the new offsets as its start, and batch times after the old ones. It
-is built in the folder `state_dir/replaced-checkpoints/PIPELINE/TIME`. Then the two folders are exchanged, so that the
+The new checkpoint has the topics of the file, the new offsets as its start, and batch times after the old ones. It is
+built in the folder `state_dir/replaced-checkpoints/PIPELINE/TIME`. Then the two folders are exchanged, so that the
 old checkpoint is kept there. A crash leaves the old checkpoint or the new one in place, never neither.
 """
 
@@ -24,7 +24,13 @@ from ingest.durable.exchange import NoExchangeError, exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import OF_GROUP, offsets_of_group, set_group_offsets
-from ingest.service.kafka.positions import RESET, ResetNote, acknowledged_offsets, write_first_offsets
+from ingest.service.kafka.positions import (
+    RESET,
+    ResetNote,
+    acknowledged_offsets,
+    identity_of_offsets,
+    write_first_offsets,
+)
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_lock import refuse_unfinished_replay
@@ -36,7 +42,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.sink import ArchiveSettings
 
 Offsets = Mapping[TopicPartition, int]
-_COPIED = ("identity.json", "configuration")
+_COPIED = ("configuration",)
 _log = logger(__name__)
 
 
@@ -49,6 +55,7 @@ class Reset:
         before: acknowledged offsets by topic and partition.
         after: the offsets at which the pipeline starts.
         topic_ids: topic -> its id.
+        identity: what the offsets belong to, as the checkpoint stores it.
         checkpoint: its folder.
         uncommitted: number of the batch that had started and was not acknowledged; a part of it may be stored.
         recount: whether events may be counted again.
@@ -59,6 +66,7 @@ class Reset:
     before: Offsets
     after: Offsets
     topic_ids: Mapping[str, str]
+    identity: Mapping[str, str]
     checkpoint: Path
     uncommitted: int | None = None
     recount: bool = False
@@ -104,8 +112,8 @@ def planned_reset(
         ConfigError: the source is not Kafka, `to` is none of these, or the file names offsets that do not exist; events
             would be counted or archived again.
         NotFoundError: the pipeline has no checkpoint, there is no topic, or the group has no offsets.
-        ConflictError: a replay is not finished, or the state is in HDFS or on another file system that cannot exchange
-            folders.
+        ConflictError: a replay is not finished, the checkpoint belongs to another cluster or kind of source, or the
+            state is in HDFS or on another file system that cannot exchange folders.
         CheckpointError: the checkpoint is damaged, or a newer version wrote it.
         SourceUnavailableError: the cluster does not answer.
     """
@@ -135,6 +143,9 @@ def planned_reset(
     known_ids = TopicIds(folder).known()
     with KafkaAdmin(settings) as admin:
         topics = required_topics_of(settings, admin)
+        identity = {"source": pipeline.source.kind} | identity_of_offsets(settings, admin.cluster_id(), topics)
+        # offsets of another cluster are of other records; of topics that the file does not name any more none is kept
+        checkpoint.check_identity(identity, may_differ=["topics"])
         topic_ids = admin.topic_ids(topics)
         # a recreated topic's are of other records
         lost = recreated(known_ids, topic_ids)
@@ -145,7 +156,7 @@ def planned_reset(
     uncommitted = None if runs else checkpoint.uncommitted()
     if not recount:
         _refuse_recount(configuration, pipeline, before, after, uncommitted)
-    return Reset(before, after, topic_ids, folder, uncommitted, recount)
+    return Reset(before, after, topic_ids, identity, folder, uncommitted, recount)
 
 
 def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoint, planned: Reset) -> Reset:
@@ -158,7 +169,7 @@ def reset(configuration: Configuration, pipeline: Pipeline, checkpoint: Checkpoi
         ConflictError: the file system cannot exchange folders; nothing was changed.
     """
     root = configuration.local_dir / "replaced-checkpoints" / pipeline.name
-    kept = _replaced(root, planned.checkpoint, planned.after, planned.topic_ids, recount=planned.recount)
+    kept = _replaced(root, planned)
     settings, newest_ms = kafka_source_of(pipeline), newest_time(checkpoint.times_folder)
     is_group_set = set_group_offsets(settings, pipeline.name, planned.after, newest_ms)
     return replace(planned, kept=kept, is_group_set=is_group_set)
@@ -266,32 +277,34 @@ def _number(partition: str) -> int:
 _FORM = 'write JSON: {"TOPIC": {"PARTITION": OFFSET}}'
 
 
-def _replaced(root: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str], *, recount: bool) -> Path:
+def _replaced(root: Path, planned: Reset) -> Path:
     """Replace the checkpoint by one that starts at these offsets; returns the folder of the old one."""
     with file_errors(root):
         make_folder(root)
         _remove_unused(root)
         kept = root / datetime.fromtimestamp(now_ms() / 1000, UTC).strftime("%Y-%m-%dT%H-%M-%S.%fZ")
-        _build(kept, old, offsets, topic_ids, recount=recount)
+        _build(kept, planned)
     failpoint.point("before_exchange")()
-    exchange(kept, old)
+    exchange(kept, planned.checkpoint)
     failpoint.point("after_exchange")()
     return kept
 
 
-def _build(new: Path, old: Path, offsets: Offsets, topic_ids: Mapping[str, str], *, recount: bool = False) -> None:
+def _build(new: Path, planned: Reset) -> None:
     """Write a checkpoint that no query has used, durably."""
+    old = planned.checkpoint
     make_folder(new)
     # first, so that a later reset removes what a killed one leaves
-    write_durably(new / RESET, ResetNote(new.name, recount).to_bytes())
+    write_durably(new / RESET, ResetNote(new.name, planned.recount).to_bytes())
     for name in _COPIED:
         if (old / name).exists():
             write_durably(new / name, (old / name).read_bytes())
-    TopicIds(new).check(topic_ids)
+    Checkpoint(new).claim(planned.identity)
+    TopicIds(new).check(planned.topic_ids)
     newest = newest_time(Checkpoint(old).times_folder)
     if newest is not None:
         BatchTimes(Checkpoint(new).times_folder, now_ms).start_after(newest)
-    write_first_offsets(new, offsets)
+    write_first_offsets(new, planned.after)
     # one lock for both folders: it is held until the reset has ended
     os.link(old / "lock", new / "lock")
     sync_folder(new)

@@ -82,9 +82,9 @@ def restart_of(source: type[Source[Any]]) -> Restart:
         return READS_ALL
     anew = "run 'attr2hbase run --start-from POSITION'"
     if source.resume_from is None:
-        return Restart(resume=anew, anew=anew)
+        return Restart(resume=anew, anew=anew, changed=source.changed_identity)
     resume = f"run 'attr2hbase run --start-from {source.resume_from}', which resumes at the acknowledged positions"
-    return Restart(resume, anew)
+    return Restart(resume, anew, source.changed_identity)
 
 
 def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:

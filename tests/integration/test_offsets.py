@@ -84,7 +84,6 @@ class TestReset:
             acknowledge(folder, number, {self.topic: {0: 2 + number, 1: 1}})
             (folder / "times").mkdir(exist_ok=True)
             (folder / "times" / str(number)).write_text(str(NOON_MS + number))
-        (folder / "identity.json").write_text('{"source": "kafka"}')
         self.kept = tmp_path / "data" / "state" / "replaced-checkpoints" / PIPELINE
         return service
 

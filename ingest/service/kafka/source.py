@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from ingest.amounts import counted
 from ingest.api import (
@@ -23,7 +23,14 @@ from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
 from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.group import OF_GROUP, OffsetCommitter, leave_topics, offsets_of_group, set_group_offsets
-from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
+from ingest.service.kafka.positions import (
+    acknowledged_offsets,
+    by_topic,
+    identity_of_offsets,
+    kafka_offsets,
+    offset_ranges,
+    splits_of,
+)
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
 from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
@@ -49,6 +56,10 @@ class KafkaSource(Source[KafkaSourceSettings]):
     supports_start = True
     supports_resume_at = True
     resume_from = "group"
+    changed_identity: ClassVar[Mapping[str, str]] = {
+        "topics": "to go on where it has read, and in new topics at their first records, stop the service and run "
+        "'attr2hbase offsets reset --to remaining'"
+    }
     examples = (
         Example("one topic", settings="{brokers: 'localhost:9092', topics: [ticks]}"),
         Example(
@@ -97,8 +108,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
             topics = topics_of(self.settings, admin)
         if self._start is None:
             self._start = self._checked_start(topics)
-        pattern = self.settings.topics_pattern
-        return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
+        return identity_of_offsets(self.settings, cluster, topics)
 
     def frame(self, session: "Session") -> "Frame":
         """The stream of records, after a check that topics and positions match the checkpoint."""

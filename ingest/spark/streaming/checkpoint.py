@@ -9,8 +9,8 @@ product adds `format` (of these additions), `identity.json` (the source that the
 import errno
 import json
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ingest.api import CheckpointError, ConflictError, IngestError
@@ -34,10 +34,12 @@ class Restart:
     Attributes:
         resume: with the same source, at the acknowledged positions if possible.
         anew: with another source.
+        changed: name of a part of the identity -> how to go on with the checkpoint although this part has changed.
     """
 
     resume: str
     anew: str
+    changed: Mapping[str, str] = field(default_factory=dict)
 
 
 READS_ALL = Restart(resume="start again, which reads everything again", anew="start again, which reads everything")
@@ -208,12 +210,13 @@ class Checkpoint:
             sync_folder(self.folder)  # a process that was killed before its own sync may have written them
         self.check_identity(identity)
 
-    def check_identity(self, identity: Mapping[str, str]) -> None:
+    def check_identity(self, identity: Mapping[str, str], *, may_differ: Collection[str] = ()) -> None:
         """
         Check that the offsets belong to this source; those of a new checkpoint will.
 
         Args:
             identity: name -> value, such as source, topics and cluster.
+            may_differ: names whose values are not compared.
 
         Raises:
             ConflictError: the checkpoint belongs to another source.
@@ -233,11 +236,14 @@ class Checkpoint:
             raise self.damaged(path, "is not a JSON object")
         # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
-            if known.get(name) != identity.get(name):
+            if known.get(name) != identity.get(name) and name not in may_differ:
+                go_on = self._restart.changed.get(name)
                 raise ConflictError(
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',
-                    hint="offsets of one are meaningless for the other: restore the configuration, or give the "
+                    hint=f"restore the configuration; {go_on}"
+                    if go_on is not None
+                    else "offsets of one are meaningless for the other: restore the configuration, or give the "
                     f"pipeline another name or state_dir and {self._restart.anew}",
                 )
 

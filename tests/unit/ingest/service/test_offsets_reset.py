@@ -1,7 +1,7 @@
 """A reset of offsets: where the pipeline starts, and its new checkpoint, with the answers of a cluster."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -26,6 +26,7 @@ from tests.support.checkpoint import acknowledge
 
 AFTER = {("t", 0): 7, ("t", 1): 0}
 IDS = {"t": "id of the topic"}
+IDENTITY = {"source": "kafka", "cluster": "c", "topics": "t"}
 NOON_MS = milliseconds_of(datetime(2026, 1, 31, 12, tzinfo=UTC))
 COUNTS = """\
 version: 1
@@ -44,6 +45,7 @@ class Cluster:
     """A topic whose newest record from offset 5 on in its first partition is of noon."""
 
     def __init__(self, begins: Mapping[int, int], ends: Mapping[int, int]) -> None:
+        self.id, self.topics = "c", ["t"]
         self.begins = {("t", partition): offset for partition, offset in begins.items()}
         self.ends_after = {("t", partition): offset for partition, offset in ends.items()}
 
@@ -53,16 +55,19 @@ class Cluster:
     def __exit__(self, *_exception: object) -> None:
         """It has no connection."""
 
+    def cluster_id(self) -> str:
+        return self.id
+
     def topic_ids(self, topics: list[str]) -> Mapping[str, str]:
-        assert topics == ["t"]
+        assert topics == self.topics
         return IDS
 
     def earliest(self, topics: list[str]) -> Mapping[TopicPartition, int]:
-        assert topics == ["t"]
+        assert topics == self.topics
         return self.begins
 
     def ends(self, topics: list[str]) -> Mapping[TopicPartition, int]:
-        assert topics == ["t"]
+        assert topics == self.topics
         return self.ends_after
 
     def offsets_since(self, topics: list[str], time_ms: int) -> Mapping[TopicPartition, int]:
@@ -83,10 +88,10 @@ class Resets:
         self.checkpoint = Path(str(checkpoint_folder(self.configuration, "counts")))
         self.replaced = self.configuration.local_dir / "replaced-checkpoints" / "counts"
 
-    def declare(self, sink: str) -> None:
-        """Let the pipeline have this sink too."""
+    def declare(self, sink: str, topics: Sequence[str] = ("t",)) -> None:
+        """Let the pipeline have this sink too, and read these topics."""
         file = self._folder / "p.yaml"
-        file.write_text(COUNTS.replace("SINK", sink))
+        file.write_text(COUNTS.replace("SINK", sink).replace("[t]", f"[{', '.join(topics)}]"))
         self.configuration = load(file, env={}, lookup=Catalog())
         self.pipeline = self.configuration.pipelines["counts"]
 
@@ -94,7 +99,7 @@ class Resets:
         """Let the pipeline have read so far."""
         acknowledge(self.checkpoint, 4, {"t": ends})
         BatchTimes(self.checkpoint / "times", lambda: 5_000).of(4)
-        (self.checkpoint / "identity.json").write_text('{"cluster": "c"}')
+        (self.checkpoint / "identity.json").write_text(json.dumps(IDENTITY))
 
     def begun(self) -> None:
         """Let a micro-batch have started that is not acknowledged."""
@@ -134,11 +139,33 @@ def test_new_checkpoint_starts_at_the_offsets_with_the_identity_and_later_times(
     assert (checkpoint.exists, checkpoint.newest_commit(), checkpoint.uncommitted()) == (True, None, None)
     assert acknowledged_offsets(checkpoint) == AFTER
     checkpoint.verify()
-    checkpoint.claim({"cluster": "c"})
+    checkpoint.claim(IDENTITY)
     assert BatchTimes(resets.checkpoint / "times", lambda: 10).of(0) == 5_002
     assert (resets.checkpoint / "lock").samefile(kept / "lock")
     assert TopicIds(resets.checkpoint).known() == IDS
     assert acknowledged_offsets(Checkpoint(kept)) == {("t", 0): 9, ("t", 1): 9}
+
+
+def test_topics_of_the_file_are_those_of_the_new_checkpoint(resets: Resets):
+    """A pipeline whose file lists one more topic goes on where it has read, and reads the new topic from its start."""
+    resets.declare("{attr2hbase: {table: plain}}", topics=["t", "u"])
+    resets.cluster.topics = ["t", "u"]
+    resets.cluster.begins |= {("u", 0): 3}
+    resets.cluster.ends_after |= {("u", 0): 8}
+    changed = IDENTITY | {"topics": "t,u"}
+    with pytest.raises(ConflictError, match='was made for topics "t"'):
+        Checkpoint(resets.checkpoint).check_identity(changed)
+    resets.reset("remaining")
+    checkpoint = Checkpoint(resets.checkpoint)
+    checkpoint.check_identity(changed)
+    assert acknowledged_offsets(checkpoint) == {("t", 0): 9, ("t", 1): 9, ("u", 0): 3}
+
+
+def test_offsets_of_another_cluster_are_refused(resets: Resets):
+    resets.cluster.id = "other"
+    with pytest.raises(ConflictError, match='was made for cluster "c"'):
+        resets.reset("earliest")
+    assert not resets.replaced.exists()
 
 
 def test_second_reset_before_a_start_keeps_the_times(resets: Resets):
