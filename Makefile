@@ -7,6 +7,8 @@ NEED := deploy/setup/need.sh
 WORKERS := 3
 # of `make test-slow`: test files and folders; all if empty
 TESTS :=
+# of `make bench`: names of parts; those of the goals if empty
+PARTS :=
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)
@@ -15,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscop
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help setup demo demo-hbase fmt check long-files audit test-fast test test-slow test-properties test-versions bench bench-all \
-	docs site release build services-up services-down services-status java jdk maven
+	bench-page docs site release build services-up services-down services-status java jdk maven
 
 help:  ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-17s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,11 +73,14 @@ test-versions: jdk maven setup  ## some tests with the oldest and newest servers
 test-properties: setup  ## property tests with many examples
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance
 
-bench: maven setup  ## the benchmarks of the goals, about two hours; writes docs/performance.md
-	@$(BIN)/python -m tests.bench --write
+bench: jdk maven setup  ## the benchmarks of the goals, in several sessions if wanted; make bench PARTS="micro peers" measures some
+	@$(BIN)/python -m tests.bench $(PARTS)
 
-bench-all: maven setup  ## all benchmarks, including scaling and the soak; hours
-	@$(BIN)/python -m tests.bench --all --write
+bench-all: jdk maven setup  ## all benchmarks, including scaling and the soak; hours
+	@$(BIN)/python -m tests.bench --all
+
+bench-page: setup  ## write docs/performance.md from the run of `make bench`
+	@$(BIN)/python -m tests.bench --write
 
 docs: setup  ## generate docs/reference, the dashboard and the alerts of Kubernetes
 	@$(BIN)/python deploy/docs/generate.py && $(BIN)/python deploy/prometheus/generate.py

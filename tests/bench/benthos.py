@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.bench.watching import Processes, Sample, follow_peer
+from tests.bench.peer import Peer
+from tests.bench.watching import Processes, Sample
 from tests.bench.workload import COLUMNS, FAMILY, PATTERN
-from tests.support.local import ServerProcess, free_ports, jars
+from tests.support.local import free_ports, jars
 
 VERSION = "v4.27.0"
 _MODULE = "github.com/benthosdev/benthos/v4"
@@ -18,31 +20,35 @@ _GO_MOD = f"module bench\n\ngo 1.21\n\nrequire {_MODULE} {VERSION}\n"
 _SENT = re.compile(rb'^output_sent\{[^}]*path="root\.output"[^}]*\} (\S+)$', re.MULTILINE)
 
 
-class Benthos:
+class Benthos(Peer):
     """One process that reads one topic; `program` is the result of `built`."""
 
+    repeats = False
+
     def __init__(self, program: Path, folder: Path, *, brokers: str, topic: str, group: str) -> None:
-        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(folder)
         self._program = program
         (self._port,) = free_ports(1)
-        self._process = ServerProcess("benthos", folder)
         self._file = folder / "events.jsonl"
         self._settings = folder / "benthos.json"
         self._settings.write_text(json.dumps(self._content(brokers, topic, group)))
 
-    def run(self, events: int, servers: Processes) -> Sample:
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The command of the process."""
+        return {"benthos": [str(self._program), "-c", str(self._settings)]}
+
+    def measured(self, events: int, servers: Processes) -> Sample:
         """
-        Write this number of events.
+        Measure it, as any peer.
 
         Raises:
             RuntimeError: the output is the unchanged lines, as if the mapping fails.
         """
-        command = [str(self._program), "-c", str(self._settings)]
-        sample = follow_peer(self._process, command, events, self._sent, servers=servers)
+        sample = super().measured(events, servers)
         self._check()
         return sample
 
-    def _sent(self) -> int:
+    def stored(self) -> int:
         """Number of events in the file; 0 while it does not respond."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:

@@ -11,7 +11,7 @@ from ingest.config import load
 from tests.bench.hbase import HEAP, PROPERTIES, THRIFT_HEAP
 from tests.bench.workload import PIPELINE, STORE, Workload, written
 
-DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
+DOCUMENTED = Path(__file__).resolve().parents[2] / "docs" / "bench" / "settings.md"
 """The part of docs/performance.md that is written by hand; contains the table of settings."""
 _ROW = re.compile(r"^\| `(?P<name>[^`]+)` \| `(?P<value>[^`]+)` \|", re.MULTILINE)
 
@@ -36,7 +36,7 @@ def differences(found: dict[str, str], page: str) -> list[str]:
     """Differences from the table of settings in a page, one sentence each."""
     documented = {match["name"]: match["value"] for match in _ROW.finditer(page)}
     return [
-        f"{name} is {value}, docs/performance.md says {documented.get(name, 'nothing')}"
+        f"{name} is {value}, docs/bench/settings.md says {documented.get(name, 'nothing')}"
         for name, value in found.items()
         if documented.get(name) != value
     ]

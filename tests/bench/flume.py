@@ -1,20 +1,22 @@
 """The peer Flume 1.11: Kafka source, memory or file channel, HBase2 sink with the regex serializer."""
 
 import json
+import re
 import urllib.request
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tests.bench.watching import Processes, Sample, follow_peer
+from tests.bench.peer import OPENED, Peer
 from tests.bench.workload import COLUMNS, FAMILY, LINE, PATTERN
-from tests.support.local import ServerProcess, free_ports, jars
+from tests.support.local import free_ports, jars
 
-OPENED = [
-    f"--add-opens=java.base/{package}=ALL-UNNAMED"
-    for package in ("java.lang", "java.nio", "sun.nio.ch", "java.lang.reflect", "java.util")
-]
+PATH = "path"
+"""The column that is different in each line."""
+_ROW_KEY = "ROW_KEY"
+"""The serializer's name for the group that is the row key."""
 
 
-class Flume:
+class Flume(Peer):
     """
     One agent for one topic and table.
 
@@ -22,6 +24,7 @@ class Flume:
         channel: `memory`, which loses its events in a crash, or `file`, which does not.
         sinks: number of sinks of the channel, each with its own connection.
         body: whether the line is also stored, as a further cell.
+        keyed: whether the row key is the path of the line, by which a row can be found, in place of one of Flume's.
     """
 
     def __init__(
@@ -34,28 +37,25 @@ class Flume:
         zookeeper: str,
         channel: str,
         sinks: int,
-        body: bool,
+        body: bool = False,
+        keyed: bool = False,
     ) -> None:
-        self._folder = folder
-        self._topic = topic
+        super().__init__(folder)
         self._sinks = [f"h{number}" for number in range(sinks)]
         (self._port,) = free_ports(1)
-        self._process = ServerProcess(f"flume-{channel}", folder)
-        folder.mkdir(parents=True, exist_ok=True)
         self._settings = folder / "flume.conf"
-        self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel, body))
+        self._settings.write_text(self._content(brokers, topic, table, zookeeper, channel, *_parsed(body, keyed)))
 
-    def run(self, events: int, servers: Processes) -> Sample:
-        """Store this number of events."""
+    def commands(self) -> Mapping[str, Sequence[str]]:
+        """The command of the agent."""
         command = [
             jars.java(), "-Xmx1g", *OPENED, "-Dflume.monitoring.type=http", f"-Dflume.monitoring.port={self._port}",
             "-cp", jars.class_path("flume", Path(__file__).parent), "org.apache.flume.node.Application",
             "-n", "a", "-f", str(self._settings), "--no-reload-conf",
         ]  # fmt: skip
-        # after a failed transaction Flume repeats its events
-        return follow_peer(self._process, command, events, self._stored, servers=servers, repeats=True)
+        return {"flume": command}
 
-    def _stored(self) -> int:
+    def stored(self) -> int:
         """Number of events in HBase; 0 while the agent does not respond."""
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}/metrics", timeout=5) as answer:
@@ -64,10 +64,9 @@ class Flume:
             return 0
         return sum(int(counters.get(f"SINK.{sink}", {}).get("EventDrainSuccessCount", 0)) for sink in self._sinks)
 
-    def _content(self, brokers: str, topic: str, table: str, zookeeper: str, channel: str, body: bool) -> str:
-        regex, names = PATTERN + ".*", ",".join(COLUMNS)
-        if body:  # a group around all of them
-            regex, names = f"({regex})", f"{LINE},{names}"
+    def _content(
+        self, brokers: str, topic: str, table: str, zookeeper: str, channel: str, regex: str, names: Sequence[str]
+    ) -> str:
         lines = {
             "a.sources": "s",
             "a.channels": "c",
@@ -76,7 +75,7 @@ class Flume:
             "a.sources.s.channels": "c",
             "a.sources.s.kafka.bootstrap.servers": brokers,
             "a.sources.s.kafka.topics": topic,
-            "a.sources.s.kafka.consumer.group.id": f"flume-{self._folder.name}",
+            "a.sources.s.kafka.consumer.group.id": f"flume-{self.folder.name}",
             "a.sources.s.kafka.consumer.auto.offset.reset": "earliest",
             "a.sources.s.batchSize": "5000",
             "a.channels.c.type": channel,
@@ -84,8 +83,8 @@ class Flume:
             "a.channels.c.transactionCapacity": "10000",
         }
         if channel == "file":
-            lines["a.channels.c.checkpointDir"] = str(self._folder / "checkpoint")
-            lines["a.channels.c.dataDirs"] = str(self._folder / "data")
+            lines["a.channels.c.checkpointDir"] = str(self.folder / "checkpoint")
+            lines["a.channels.c.dataDirs"] = str(self.folder / "data")
         for sink in self._sinks:
             serializer = "org.apache.flume.sink.hbase2.RegexHBase2EventSerializer"
             lines |= {
@@ -99,6 +98,22 @@ class Flume:
                 f"a.sinks.{sink}.serializer": serializer,
                 # properties files need two backslashes for one
                 f"a.sinks.{sink}.serializer.regex": regex.replace("\\", "\\\\"),
-                f"a.sinks.{sink}.serializer.colNames": names,
+                f"a.sinks.{sink}.serializer.colNames": ",".join(names),
             }
+            if _ROW_KEY in names:
+                lines[f"a.sinks.{sink}.serializer.rowKeyIndex"] = str(names.index(_ROW_KEY))
         return "".join(f"{name} = {value}\n" for name, value in lines.items())
+
+
+def _parsed(body: bool, keyed: bool) -> tuple[str, list[str]]:
+    """The regex, and the names of its groups."""
+    regex, names = PATTERN + ".*", list(COLUMNS)
+    if keyed:  # a second group around that of the path, so that there are as many cells
+        before = names.index(PATH)
+        start = [match.start() for match in re.finditer(r"(?<!\\)\(", regex)][before]
+        end = regex.index(")", start) + 1
+        regex = f"{regex[:start]}({regex[start:end]}){regex[end:]}"
+        names.insert(before, _ROW_KEY)
+    if body:  # a group around all of them
+        regex, names = f"({regex})", [LINE, *names]
+    return regex, names

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tests.bench import dumps, killed_compaction
 from tests.bench.compaction import HBASE, ROCKSDB
 from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
-from tests.bench.hbase import NATIVE, NATIVE_FEED, SPREAD
+from tests.bench.hbase import FLUME_FILE, FLUME_MEMORY, NATIVE, NATIVE_FEED, NATIVE_NO_FEED, SPREAD, UNSPREAD
 from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
 from tests.bench.rungs import ROCKSDB_FEED
@@ -61,29 +61,29 @@ GOALS = (
     ),
     Goal(
         "Kafka to HBase, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
-        _beside("flume file channel"),
+        _beside(FLUME_FILE),
         0.95,
     ),
     Goal(
         "Kafka to HBase, WAL on: events/s, relative to Flume 1.11, memory channel (loses events in a crash)",
-        _beside("flume memory channel"),
+        _beside(FLUME_MEMORY),
         0.6,
     ),
     Goal(
         "Kafka to HBase, WAL on: own CPU per event (without that of servers), relative to Flume 1.11, file channel",
-        _beside("flume file channel", "cpu_s_per_million"),
+        _beside(FLUME_FILE, "cpu_s_per_million"),
         0.9,
         at_most=True,
     ),
     Goal(
         "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, file channel (same guarantee)",
-        _beside("flume file channel", rung=NATIVE),
+        _beside(FLUME_FILE, rung=NATIVE),
         1.25,
     ),
     Goal(
         "Kafka to HBase by native RPC, WAL on: events/s, relative to Flume 1.11, memory channel "
         "(loses events in a crash)",
-        _beside("flume memory channel", rung=NATIVE),
+        _beside(FLUME_MEMORY, rung=NATIVE),
         0.85,
     ),
     Goal(
@@ -114,7 +114,7 @@ GOALS = (
     ),
     Goal(
         "Kafka to HBase, WAL on, rising row keys in 16 buckets: events/s, relative to a table without buckets",
-        _beside("hbase", rung=SPREAD),
+        _beside(UNSPREAD, rung=SPREAD),
         0.95,
     ),
     *(
@@ -181,7 +181,7 @@ GOALS = (
     ),
     Goal(
         "Kafka to HBase by native RPC into a table with a feed: events/s, relative to one without",
-        _beside(NATIVE, rung=NATIVE_FEED),
+        _beside(NATIVE_NO_FEED, rung=NATIVE_FEED),
         0.65,
     ),
     Goal(
@@ -195,13 +195,13 @@ GOALS = (
         200_000,
     ),
     Goal(
-        "produced to readable in HBase at half the full rate, p50, s",
+        "produced to readable in HBase by Thrift at 50 % of the native RPC's full rate, p50, s",
         lambda result: float(result["latency"]["50 %"]["p50_s"]),
         0.5,
         at_most=True,
     ),
     Goal(
-        "produced to readable in HBase at half the full rate, p99, s",
+        "produced to readable in HBase by Thrift at 50 % of the native RPC's full rate, p99, s",
         lambda result: float(result["latency"]["50 %"]["p99_s"]),
         1.2,
         at_most=True,

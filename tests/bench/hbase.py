@@ -1,4 +1,4 @@
-"""Kafka to HBase: attr2hbase, the ceiling of the Thrift server, and Flume; one topic, an empty table."""
+"""Kafka to HBase: attr2hbase, the ceilings of its protocols, and peers; one topic, an empty table."""
 
 import os
 from collections.abc import Iterator
@@ -15,18 +15,27 @@ from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import ceiling, neighbour
+from tests.bench.committing import Flink, HappybaseConsumers
 from tests.bench.flume import Flume
 from tests.bench.neighbour import NEIGHBOURS
+from tests.bench.peer import Peer
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, processes_of
 from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
+from tests.support.waiting import reached
 
 LARGE = Workload(body_bytes=10_000)
-PEERS = {"flume file channel": ("file", Workload()), "flume memory channel": ("memory", Workload())}
-FLUME = PEERS | {"flume file channel, body of 10 KB": ("file", LARGE)}
-"""Name -> channel and workload; the goals are about `PEERS`."""
+FLUME_FILE, FLUME_MEMORY = "flume file channel", "flume memory channel"
+FLUME_LARGE = f"{FLUME_FILE}, body of 10 KB"
+FLUME = {
+    FLUME_FILE: ("file", Workload()),
+    FLUME_MEMORY: ("memory", Workload()),
+    FLUME_LARGE: ("file", LARGE),
+}
+"""Name -> channel and workload."""
+FLINK, HAPPYBASE = "flink sql", "happybase consumers"
 CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
     "ceiling": (ceiling.ThriftClient, TASKS),
     "ceiling native RPC": (ceiling.NativeClient, TASKS),
@@ -34,13 +43,15 @@ CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
     "ceiling, 4 connections": (ceiling.ThriftClient, 4),
 }
 """Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
-SPREAD = "hbase, 16 buckets"
+SPREAD, UNSPREAD = "hbase, 16 buckets", "hbase, without buckets"
 NATIVE = "hbase native RPC"
-NATIVE_FEED = "hbase native RPC, feed"
+NATIVE_FEED, NATIVE_NO_FEED = "hbase native RPC, feed", "hbase native RPC, without feed"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
+    UNSPREAD: (Workload(), {}, {}),
     NATIVE: (Workload(), {"protocol": "rpc"}, {}),
+    NATIVE_NO_FEED: (Workload(), {"protocol": "rpc"}, {}),
     NATIVE_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
@@ -64,7 +75,14 @@ CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     f"hbase native RPC, {ON_THREE}": (Workload(buckets=8), {"protocol": "rpc"}, {}),
 }
 """As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
-GOAL_RUNGS = ("hbase", NATIVE, SPREAD, "ceiling", "ceiling native RPC", *PEERS, *NEIGHBOURS)
+PEER_RUNGS = (NATIVE, "hbase", FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling", "ceiling native RPC")
+SPREAD_RUNGS = (SPREAD, UNSPREAD)
+FEED_RUNGS = (NATIVE_FEED, NATIVE_NO_FEED)
+ROW_RUNGS = ("hbase, 1 cell", "hbase, 3 cells", "hbase, 30 cells", "hbase, body of 100 B", "hbase, body of 1 KB")
+LARGE_RUNGS = ("hbase, body of 10 KB", "hbase native RPC, body of 10 KB", FLUME_LARGE)
+OTHER_RUNGS = (
+    "hbase, no WAL", "hbase, 1 connection", "hbase, 4 connections", "ceiling, 1 connection", "ceiling, 4 connections",
+)  # fmt: skip
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
     "hbase.hstore.compaction.min": "6",
@@ -81,6 +99,9 @@ HEAP, THRIFT_HEAP, CLUSTER_HEAP = "2g", "1g", "1g"
 BODIES_BYTES = 1_200_000_000
 """Limit of the bytes in a topic of padded lines, which would else be gigabytes."""
 BATCH_MS = 1_785_000_000_000
+COUNTED_S = 60.0
+"""A peer is measured until near the end of its topic; so long it may take for the rest."""
+_KEYS = b"FirstKeyOnlyFilter() AND KeyOnlyFilter()"
 
 
 class HBaseRungs:
@@ -89,22 +110,34 @@ class HBaseRungs:
 
     Args:
         events: number of lines in the topic, which are those of the plain workload.
+        counts: whether the rows of the table are counted after each run, which takes longer than the run.
     """
 
-    def __init__(self, kafka: Kafka, hbase: HBase, *, topic: str, partitions: int, events: int, folder: Path) -> None:
+    def __init__(
+        self,
+        kafka: Kafka,
+        hbase: HBase,
+        *,
+        topic: str,
+        partitions: int,
+        events: int,
+        folder: Path,
+        counts: bool = False,
+    ) -> None:
         self._kafka = kafka
         self._hbase = hbase
         self._topic = topic
         self._partitions = partitions
         self._events = events
         self._folder = folder
+        self._counts = counts
         self._catalog = Catalog()
         self._topics: dict[int | None, str] = {None: topic}
         self._prepared: dict[type[ceiling.Client], list[ceiling.Prepared]] = {}
 
-    def run(self, rung: str, number: int) -> Sample:
+    def run(self, rung: str, turn: str) -> Sample:
         """Run one benchmark once, into an empty table."""
-        folder = self._folder / f"{rung.replace(' ', '-')}-{number}"
+        folder = self._folder / f"{rung.replace(' ', '-')}-{turn}"
         folder.mkdir(parents=True)
         if rung in NEIGHBOURS:
             content = Workload().content(
@@ -122,14 +155,24 @@ class HBaseRungs:
             # several micro-batches, since the first half is the warm-up
             source = content["pipelines"][PIPELINE]["source"]["kafka"]
             source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
-            return product(folder, content | sections, events, self.servers)
+            sample = product(folder, content | sections, events, self.servers)
+            self._count(rung, workload.table, events)
+            return sample
         self.empty_table()
         if rung not in CEILINGS:
-            return self._flume(rung, folder)
+            workload = FLUME[rung][1] if rung in FLUME else Workload()
+            events = self._events_of(workload)
+            peer = self.peer(rung, folder, self._topic_of(workload), body=workload.body_bytes is not None)
+            with peer.running():
+                sample = peer.measured(events, self.servers)
+                self._count(rung, TABLE, events)
+            return sample
         client, connections = CEILINGS[rung]
         if client not in self._prepared:
             self._prepared[client] = list(client.prepared(self._chunks()))
-        return ceiling.run(client, self._hbase, self._prepared[client], connections, self.servers)
+        sample = ceiling.run(client, self._hbase, self._prepared[client], connections, self.servers)
+        self._count(rung, TABLE, self._events)
+        return sample
 
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
         """A pipeline file for this HBase."""
@@ -177,19 +220,42 @@ class HBaseRungs:
         events = self._events * len(COLUMNS) // max(len(COLUMNS), workload.cells)
         return min(events, BODIES_BYTES // (workload.body_bytes or 1))
 
-    def _flume(self, rung: str, folder: Path) -> Sample:
-        channel, workload = FLUME[rung]
-        flume = Flume(
-            folder,
-            brokers=self._kafka.brokers,
-            topic=self._topic_of(workload),
-            table=TABLE,
-            zookeeper=self._hbase.server.endpoints["zookeeper"],
-            channel=channel,
-            sinks=TASKS,
-            body=workload.body_bytes is not None,
-        )
-        return flume.run(self._events_of(workload), self.servers)
+    def peer(self, rung: str, folder: Path, topic: str, *, body: bool = False, keyed: bool = False) -> Peer:
+        """
+        A peer that writes a topic to the table of the plain workload.
+
+        Args:
+            body: whether Flume also stores the line.
+            keyed: whether Flume's row key is the path of the line.
+        """
+        zookeeper = self._hbase.server.endpoints["zookeeper"]
+        given = {"brokers": self._kafka.brokers, "topic": topic, "table": TABLE}
+        if rung == FLINK:
+            return Flink(folder, zookeeper=zookeeper, tasks=TASKS, **given)
+        if rung == HAPPYBASE:
+            return HappybaseConsumers(folder, port=self._hbase.port, consumers=TASKS, **given)
+        channel, _ = FLUME[rung]
+        return Flume(folder, zookeeper=zookeeper, channel=channel, sinks=TASKS, body=body, keyed=keyed, **given)
+
+    def _count(self, rung: str, table: str, events: int) -> None:
+        """
+        Wait until a table has a row for each event, if rows are counted.
+
+        Raises:
+            RuntimeError: it has another number.
+        """
+        if not self._counts:
+            return
+        rows = 0
+
+        def are_all() -> bool:
+            nonlocal rows
+            with self._hbase.connection() as connection:
+                rows = sum(1 for _ in connection.table(table).scan(filter=_KEYS, batch_size=10_000))
+            return rows >= events
+
+        if not reached(are_all, COUNTED_S) or rows != events:
+            raise RuntimeError(f"{rung} stored {rows} rows of {events} events")
 
     def _chunks(self) -> Iterator[Chunk]:
         """The chunks that attr2hbase would write for the topic."""

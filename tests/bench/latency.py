@@ -1,30 +1,32 @@
-"""Time from producing an event until it can be read in HBase, at a fraction of the full rate."""
+"""Time from producing an event until it can be read in HBase, at the same rates by attr2hbase and by Flume."""
 
+import re
 import statistics
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.hbase import NATIVE, PRODUCTS, HBaseRungs
+from tests.bench.hbase import FLUME_FILE, FLUME_MEMORY, NATIVE, PRODUCTS, HBaseRungs
 from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
-from tests.bench.workload import FAMILY, PIPELINE, TABLE, Workload
+from tests.bench.workload import FAMILY, PATTERN, PIPELINE, TABLE, Workload
 from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
 LOADS = (0.1, 0.5, 0.8)
-"""Fractions of the full rate of the same protocol."""
-RUNGS = ("hbase", NATIVE)
-WARM_S, SETTLE_S, MEASURED_S = 40.0, 10.0, 30.0
+"""Fractions of one rate: the full rate of attr2hbase with HBase's native RPC in the same run."""
+RUNGS = ("hbase", NATIVE, FLUME_FILE, FLUME_MEMORY)
+MEASURED_S = 30.0
+WARM_UP, SETTLING = 4 / 3, 1 / 3
+"""Of the measured time, before it."""
 WARM_UP_LOAD = 0.2
 """Fraction of the rate during the warm-up, so that no backlog remains for the measurement."""
 TICK_S = 0.02
-DIFFERENT_TICKS = 50
-"""Number of prepared ticks, which are sent repeatedly."""
 PROBE_S = 0.05
 """Interval of the events that are measured."""
 POLL_S = 0.01
@@ -50,60 +52,109 @@ class Latency(NamedTuple):
     worst_s: float
 
 
+class Tick(NamedTuple):
+    """
+    What is sent at once.
+
+    Attributes:
+        batches: partition -> record batch.
+        path: of the last line of the last partition; no other line has it.
+    """
+
+    batches: dict[int, bytes]
+    path: bytes
+
+
 def load_name(rate: float, rung: str = "hbase") -> str:
-    """Name of a load in results: 0.5 is `50 %`, or `50 %, native RPC`."""
-    return f"{rate:.0%}".replace("%", " %") + (", native RPC" if rung == NATIVE else "")
+    """Name of a load in results: 0.5 is `50 %`, or `50 %, native RPC`, or `50 %, flume file channel`."""
+    called = "" if rung == "hbase" else ", native RPC" if rung == NATIVE else f", {rung}"
+    return f"{rate:.0%}".replace("%", " %") + called
+
+
+def ticks(rate: float, partitions: int, measured_s: float) -> list[Tick]:
+    """All that is sent during a measurement; no line occurs twice, so that Flume's rows are as many as events."""
+    a_batch = _events_of_a_batch(rate, partitions)
+    tick_s = a_batch * partitions / rate
+    count = int(measured_s * (WARM_UP * WARM_UP_LOAD + SETTLING + 1) / tick_s) + 2
+    lines = Workload().lines(a_batch * partitions * count)
+    path_of = re.compile(PATTERN.encode()).match
+    found = []
+    for _ in range(count):
+        batches = {}
+        for number in range(partitions):
+            made = list(islice(lines, a_batch))
+            batches[number] = batch((None, line) for line in made)
+        parts = path_of(made[-1])
+        assert parts is not None
+        found.append(Tick(batches, parts[6]))
+    return found
 
 
 def measured(
-    kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rung: str, rate: float, folder: Path, partitions: int
-) -> Latency:
-    """Produce at a constant rate and measure events after the warm-up."""
+    kafka: Kafka, hbase: HBase, rungs: HBaseRungs, rung: str, rate: float, made: Sequence[Tick], *, folder: Path,
+    measured_s: float,
+) -> Latency:  # fmt: skip
+    """
+    Produce at a constant rate and measure events after the warm-up.
+
+    Args:
+        rung: one of `RUNGS`.
+        rate: events a second.
+        made: what to send, of `ticks` with this rate.
+    """
+    partitions = len(made[0].batches)
     topic = kafka.create_topic("latency", partitions=partitions)
     rungs.empty_table()
     folder.mkdir(parents=True)
-    with Service(folder, rungs.content(Workload(), topic, **PRODUCTS[rung][1])) as service:
-        service.start(env=LONG_LIVED)
-        service.wait_for_state("running", PIPELINE)
+    with _running(rungs, rung, topic, folder):
         probes = _Probes(hbase)
         try:
-            _produce(kafka, topic, rate, partitions, probes)
+            for tick, offset, sent_s in _sent(kafka, topic, rate, made, measured_s):
+                row = f"{topic}:{partitions - 1}:{offset}".encode() if rung in PRODUCTS else tick.path
+                probes.expect(row, sent_s)
         finally:
             waits = probes.finish()
-        service.stop()
     cuts = statistics.quantiles(waits, n=100, method="inclusive")
     return Latency(rate, len(waits), cuts[49], cuts[89], cuts[98], max(waits))
 
 
-def _produce(kafka: Kafka, topic: str, rate: float, partitions: int, probes: "_Probes") -> None:
-    """Send a batch to each partition at every tick; every PROBE_S the last event of a tick is measured."""
-    made = list(_ticks(rate, partitions))
+@contextmanager
+def _running(rungs: HBaseRungs, rung: str, topic: str, folder: Path) -> Iterator[None]:
+    """Run attr2hbase or a peer."""
+    if rung not in PRODUCTS:
+        with rungs.peer(rung, folder, topic, keyed=True).running():
+            yield
+        return
+    with Service(folder, rungs.content(Workload(), topic, **PRODUCTS[rung][1])) as service:
+        service.start(env=LONG_LIVED)
+        service.wait_for_state("running", PIPELINE)
+        yield
+        service.stop()
+
+
+def _sent(
+    kafka: Kafka, topic: str, rate: float, made: Sequence[Tick], measured_s: float
+) -> Iterator[tuple[Tick, int, float]]:
+    """Send the ticks; every PROBE_S after the warm-up a tick, the offset of its last event, and the time."""
+    partitions = len(made[0].batches)
     a_batch = _events_of_a_batch(rate, partitions)
     tick_s = a_batch * partitions / rate
     due = started = time.monotonic()
-    next_probe = started + WARM_S + SETTLE_S
-    number = 0
+    warm_s = measured_s * WARM_UP
+    next_probe = started + warm_s + measured_s * SETTLING
     with ReadyMade(kafka.server.port, topic) as producer:
-        while (now := time.monotonic()) - started < WARM_S + SETTLE_S + MEASURED_S:
-            offsets = producer.send(made[number % len(made)])
-            number += 1
+        for tick in made:
+            now = time.monotonic()
+            offsets = producer.send(tick.batches)
             if now >= next_probe:
-                last = partitions - 1
-                probes.expect(f"{topic}:{last}:{offsets[last] + a_batch - 1}".encode(), now)
+                yield tick, offsets[partitions - 1] + a_batch - 1, now
                 next_probe = now + PROBE_S
-            due += tick_s / (WARM_UP_LOAD if now - started < WARM_S else 1)
+            due += tick_s / (WARM_UP_LOAD if now - started < warm_s else 1)
             time.sleep(max(0.0, due - time.monotonic()))
 
 
 def _events_of_a_batch(rate: float, partitions: int) -> int:
     return max(1, round(rate * TICK_S / partitions))
-
-
-def _ticks(rate: float, partitions: int) -> Iterator[dict[int, bytes]]:
-    a_batch = _events_of_a_batch(rate, partitions)
-    lines = Workload().lines(a_batch * partitions * DIFFERENT_TICKS)
-    for _ in range(DIFFERENT_TICKS):
-        yield {number: batch((None, line) for line in islice(lines, a_batch)) for number in range(partitions)}
 
 
 class _Probes:

@@ -1,37 +1,60 @@
-"""The page docs/performance.md and its plots, from the figures of a run."""
+"""The page docs/performance.md and its charts, from the figures of one run."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.bench import compaction, costs, counting, killed_compaction, plots
-from tests.bench.goals import goals, shown, verdict, wanted
-from tests.bench.hbase import ON_THREE
+from tests.bench import compaction, costs, counting, killed_compaction
+from tests.bench.committing import CONSUMED
+from tests.bench.goals import shown, verdict, wanted
+from tests.bench.hbase import FLINK, FLUME_FILE, FLUME_MEMORY, HAPPYBASE, NATIVE, ON_THREE, PEER_RUNGS
+from tests.bench.kept import ATTEMPTS
 from tests.bench.threads import REST, Usage
+from tests.support import plot
 
-OURS = ("rocksdb", "hbase")
-TABLES = ("rungs", "hbase", "scale", "latency")
-"""Parts of a result with a row for each benchmark."""
+LOSSES = {
+    FLUME_MEMORY: "loses events in a crash",
+    "rocksdb, no WAL": "loses events in a crash",
+    "rocksdb, no sync": "loses events in a power cut",
+    "hbase, no WAL": "loses events in a crash",
+    "benthos": "loses events in a crash",
+}
+"""Benchmark -> what it gives up of the guarantee of attr2hbase."""
+NAMES = {
+    NATIVE: "attr2hbase, native RPC",
+    "hbase": "attr2hbase, Thrift",
+    FLUME_FILE: "Flume 1.11, file channel",
+    FLUME_MEMORY: "Flume 1.11, memory channel",
+    FLINK: "Flink SQL 1.20.1",
+    HAPPYBASE: "happybase consumers",
+    "rocksdb": "attr2hbase into RocksDB",
+    "benthos": "Benthos 4.27",
+}
+"""Benchmark -> its name in a chart, if it is a product."""
+OURS = (NATIVE, "hbase", "rocksdb")
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
-LOG = Path(__file__).resolve().parents[2] / "docs" / "bench" / "changes.md"
-"""Experiments with their figures; written by hand, part of the page."""
+SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "bench" / "settings.md"
+"""How to run the benchmarks, and their settings; written by hand, part of the page."""
 
 _TOP = """\
 # Performance
 
-`make bench` writes this page from `docs/bench/latest.json` and `docs/bench/changes.md`; do not edit it. Ratios between
-stages are similar on other machines, the figures themselves are not, nor on the same machine on another day. So compare
-figures of one run only.
+`make bench-page` writes this page from one run of `make bench`, of one commit on one machine; do not edit it. Ratios
+between benchmarks are similar on other machines, the figures themselves are not, nor on the same machine on another
+day.
 
-- Machine: {cpu}, Python {python}, PySpark {pyspark}.
-- If a benchmark runs several times, its runs alternate with those of the others, and the page shows the median. A goal
-  that compares two benchmarks compares their runs in the same turn, and shows the median of these ratios.
+- Commit {commit}, {date}, {cpu}, Python {python}, PySpark {pyspark}.
+- Topics of {events:,} events into RocksDB and {hbase_events:,} into HBase.
+- In a turn the benchmarks of a part run one after the other; each turn begins with another of them. Turns: {counts}.
+- The page shows medians of the turns. A goal that compares two benchmarks compares their runs in the same turn, and
+  shows the median of these ratios.
 - Each run warms up with the first half of its events. Only the second half is measured.
 - CPU is in seconds per million events.
-- The benchmark refuses to run with other settings than [these](#settings).
-
-{measured}
+- Speed of the machine: a fixed loop took {median_s:.2f} s (median); in the {turns} turns {fastest:.2f} to {slowest:.2f}
+  times as long. A turn above or below 10 % was measured again, {attempts} times at most: {repeated} repetitions.
+{deviating}- The benchmark refuses to run with other settings than [these](#settings).
+- [Experiments](experiments.md) have days of their own, and are no part of the run.
 
 ## Goals
 
@@ -41,8 +64,6 @@ figures of one run only.
 """
 
 _HEAD = """\
-Measured at {at}:
-
 | {what} | events/s | range | own CPU | servers' CPU | total CPU | peak MiB |
 |---|---:|---:|---:|---:|---:|---:|
 {rows}
@@ -86,24 +107,35 @@ _MORE_RUNGS = {
 _HBASE = """\
 ## Kafka to HBase, compared with peers
 
-![Kafka to HBase, compared with peers](bench/hbase.svg)
-
-The same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the lines are padded
-and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there are as many cells as with nine.
+{chart}The same lines into an empty table. The WAL is on, except for `no WAL`. For bodies of 1 KB or 10 KB the lines are
+padded and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there are as many cells as with nine.
 
 {table}
 - `hbase`: `attr2hbase run`, two tasks at a time, each with one connection to HBase's Thrift server.
-{more}- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
-  `ceiling native RPC`: as prepared blocks of cells, with HBase's native RPC.
-- `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer.
-
-The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume calls HBase without the Thrift server,
-so compare the total CPU.
+{more}
+The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume and Flink call HBase without the Thrift
+server, so compare the total CPU.
 """
 
 _MORE_HBASE = {
     "hbase native RPC": """\
 - `hbase native RPC`: the same with HBase's native RPC (`bootstrap_servers`); the Thrift server is idle.
+""",
+    "ceiling": """\
+- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
+  `ceiling native RPC`: as prepared blocks of cells, with HBase's native RPC. Neither reads Kafka.
+""",
+    "flume": """\
+- `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer. Its file channel loses nothing in a
+  crash, its memory channel loses the events in it.
+""",
+    FLINK: """\
+- `flink sql`: Flink SQL 1.20.1 in one JVM, two tasks: Kafka source, `REGEXP_EXTRACT`, HBase sink; at least once, with
+  a checkpoint on disk each second.
+""",
+    HAPPYBASE: f"""\
+- `happybase consumers`: two processes of [twenty lines](../tests/bench/happybase_consumer.py) in one consumer group,
+  kafka-python and batches of happybase, with a commit after each; at most {CONSUMED:,} events.
 """,
     ON_THREE: f"""\
 - `{ON_THREE}`: rows in eight buckets, each of them a region. ZooKeeper, the master and three
@@ -118,11 +150,6 @@ _THREADS = """\
 CPU in the median run, by process and purpose of its threads. A purpose below 0.3 in all columns is included only in
 `all`.
 
-{tables}"""
-
-_THREADS_OF_A_RUN = """\
-Measured at {at}:
-
 | process | threads | {rungs} |
 |---|---|{rules}
 {rows}
@@ -131,8 +158,12 @@ Measured at {at}:
 _LATENCY = """\
 ## Latency from produced to readable
 
-Into HBase, at a fraction of the rate above, through a Thrift server and with HBase's native RPC. Every
-50 ms the benchmark selects one event and polls HBase until it can read it.
+![Latency from produced to readable](bench/latency.svg)
+
+Into HBase, at fractions of the rate of `hbase native RPC` above, by attr2hbase through a Thrift server and with HBase's
+native RPC, and by Flume at the same rates in the same turns. Every 50 ms the benchmark selects one event and polls
+HBase until it can read it. Flume's row key is the path of a line, so that the row can be found; its source waits up to
+a second for a batch (`batchDurationMillis`, its default).
 
 | rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
 |---|---:|---:|---:|---:|---:|---:|
@@ -240,26 +271,26 @@ _COSTS = {
 
 
 def page(result: dict[str, Any]) -> str:
-    """The text of docs/performance.md for a run."""
-    machine = result["machine"]
-    lines = "\n".join(_goal(goal) for goal in result["goals"])
-    groups = _by_run(sorted(result["measured"]), result)
-    measured = "\n".join(
-        f"- measured at {at}: {', '.join(f'`{part}`' for part in parts)}" for at, parts in groups.items()
-    )
-    parts = [_TOP.format(**machine, goals=lines, measured=measured)]
+    """The text of docs/performance.md for a run; it has nothing that the run did not measure."""
+    options, calibrated = result["options"], result["calibration"]
+    numbers: dict[int, list[str]] = {}
+    for part, number in result["turns"].items():
+        numbers.setdefault(number, []).append(f"`{part}`")
+    counts = "; ".join(f"{number} of {', '.join(parts)}" for number, parts in sorted(numbers.items(), reverse=True))
+    deviating = "".join(f"  - {turn} still deviates.\n" for turn in calibrated["deviating"])
+    lines = "\n".join(_goal(goal) for goal in result["goals"] if goal["figure"] is not None)
+    given = {**result["machine"], **options, **calibrated, "counts": counts, "deviating": deviating, "goals": lines}
+    parts = [_TOP.format(attempts=ATTEMPTS, **given)]
     if "rungs" in result:
         more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
-        parts.append(_RUNGS.format(table=_tables("stage", result, "rungs"), more=more))
+        parts.append(_RUNGS.format(table=_table("stage", result["rungs"]), more=more))
     if "hbase" in result:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
-        table = _tables("benchmark", result, "hbase")
-        parts.append(_HBASE.format(table=table, more=more))
-        reported = [rung for rung, run in result["hbase"].items() if "threads" in run]
-        if reported:
-            runs = _by_run(reported, result)
-            tables = (_threads(at, {rung: result["hbase"][rung]["threads"] for rung in runs[at]}) for at in runs)
-            parts.append(_THREADS.format(tables="\n".join(tables)))
+        peers = {rung: result["hbase"][rung]["threads"] for rung in PEER_RUNGS if rung in result["hbase"]}
+        chart = "![Kafka to HBase, compared with peers](bench/hbase.svg)\n\n" if peers else ""
+        parts.append(_HBASE.format(table=_table("benchmark", result["hbase"]), more=more, chart=chart))
+        if peers:
+            parts.append(_threads(peers))
     if "performance_evaluation_per_s" in result:
         parts.append(
             "HBase's own load test, PerformanceEvaluation, random rows of nine columns of 20 bytes, two Java clients: "
@@ -280,7 +311,7 @@ def page(result: dict[str, Any]) -> str:
     if "latency" in result:
         parts.append(_LATENCY.format(rows="\n".join(_latency(*each) for each in result["latency"].items())))
     if "scale" in result:
-        parts.append(_SCALE.format(table=_tables("size", result, "scale")))
+        parts.append(_SCALE.format(table=_table("size", result["scale"])))
     if "soak" in result:
         soak = result["soak"]
         growth = "not measured" if soak["memory_growth"] is None else f"{soak['memory_growth']:+.1%}"
@@ -290,89 +321,53 @@ def page(result: dict[str, Any]) -> str:
             rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
             slow = f" {costs.slow_decorators(result[key])}" if key == "decorators_ns" else ""
             parts.append(f"## {title}\n\n{text}{slow}\n\n| {what} | ns |\n|---|---:|\n{rows}\n")
-    if LOG.exists():
-        parts.append(LOG.read_text())
+    parts.append(SETTINGS.read_text())
     return "\n".join(parts)
 
 
-def laid_over(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """
-    Merge a run with an earlier one, for the benchmarks that it left out.
-
-    A goal is taken from one run, so a ratio never mixes figures of two runs; only current goals are reported. A table
-    never mixes two kinds of CPU: one that the run has a part of loses the figures of another CPU.
-    """
-    if earlier["machine"]["cpu"] != result["machine"]["cpu"]:
-        earlier = _without(earlier, [table for table in TABLES if table in result])
-    whole = merged(earlier, result)
-    before = {goal["name"]: goal for goal in earlier["goals"]}
-    reported = [before.get(goal["name"], goal) if goal["figure"] is None else goal for goal in result["goals"]]
-    return whole | {"goals": reported}
-
-
-def merged(earlier: dict[str, Any], result: dict[str, Any]) -> dict[str, Any]:
-    """The parts of both results, and of a table the benchmarks of both; the later one replaces the earlier one."""
-    whole = earlier | result
-    for part in (*TABLES, "measured"):
-        if part in whole:
-            whole[part] = earlier.get(part, {}) | result.get(part, {})
-    return whole
-
-
-def _without(result: dict[str, Any], tables: Sequence[str]) -> dict[str, Any]:
-    """A result without these tables, their parts, and the goals that need them."""
-    gone = {part for table in tables for part in result.get(table, {})} | set(tables)
-    rest = {key: value for key, value in result.items() if key not in tables}
-    measurable = {goal["name"] for goal in goals(rest) if goal["figure"] is not None}
-    return rest | {
-        "goals": [goal for goal in result["goals"] if goal["name"] in measurable],
-        "measured": {part: at for part, at in result["measured"].items() if part not in gone},
-    }
-
-
-def pictures(result: dict[str, Any]) -> dict[str, str]:
-    """File name -> SVG; a picture of benchmarks has only those of the run of attr2hbase itself."""
+def charts(result: dict[str, Any]) -> dict[str, str]:
+    """File name -> SVG."""
     found = {}
-    for key, product, title in (
-        ("rungs", "rocksdb", "Kafka to RocksDB, one stage at a time"),
-        ("hbase", "hbase native RPC", "Kafka to HBase, compared with peers"),
+    hbase = result.get("hbase", {})
+    for file, title, runs in (
+        ("rungs.svg", "Kafka to RocksDB, one stage at a time", result.get("rungs", {})),
+        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in PEER_RUNGS if name in hbase and name in NAMES}),
     ):
-        if product in result.get(key, {}):
-            runs = result[key]
-            values = {
-                name: (runs[name]["per_s"], runs[name]["lowest_per_s"], runs[name]["highest_per_s"])
-                for name in _by_run(runs, result)[result["measured"][product]]
-            }
-            ours = [name for name in values if name.startswith(OURS)]
-            found[f"{key}.svg"] = plots.bars(title, values, ours=ours, unit="events a second on two cores")
+        if runs:
+            bars = [_bar(*each) for each in runs.items()]
+            found[file] = plot.bars(title, bars, unit="events a second; median, and the range of the turns")
+    if "latency" in result:
+        series: dict[str, list[tuple[float, float]]] = {}
+        for name, run in result["latency"].items():
+            load, _, rung = name.partition(", ")
+            called = {"": NAMES["hbase"], "native RPC": NAMES[NATIVE]}.get(rung) or NAMES[rung]
+            at = float(load.removesuffix(" %"))
+            for figure in ("p50", "p99"):
+                series.setdefault(f"{called}, {figure}", []).append((at, run[f"{figure}_s"]))
+        title = "From produced to readable in HBase"
+        found["latency.svg"] = plot.lines(title, series, x="% of the full rate of attr2hbase, native RPC", y="seconds")
     if "soak" in result:
         moments = result["soak"]["moments"]
         series = {
             name: [(moment[0] / 60, moment[3 + number]) for moment in moments]
             for number, name in enumerate(("driver", "JVM", "workers"))
         }
-        found["soak.svg"] = plots.lines("Memory at full rate", series, x="minutes", y="MiB resident")
+        found["soak.svg"] = plot.lines("Memory at full rate", series, x="minutes", y="MiB resident")
     return found
 
 
-def _tables(what: str, result: dict[str, Any], part: str) -> str:
-    """A table for each run that the part has benchmarks of."""
-    runs = result[part]
-    return "\n".join(
-        _HEAD.format(at=at, what=what, rows="\n".join(_rung(name, runs[name]) for name in names))
-        for at, names in _by_run(runs, result).items()
-    )
+def _bar(name: str, run: Mapping[str, float]) -> plot.Bar:
+    return plot.Bar(
+        NAMES.get(name, name), run["per_s"], run["lowest_per_s"], run["highest_per_s"], is_ours=name in OURS,
+        loss=LOSSES.get(name, ""),
+    )  # fmt: skip
 
 
-def _by_run(parts: Iterable[str], result: dict[str, Any]) -> dict[str, list[str]]:
-    """Run -> the parts that it measured, in their order."""
-    found: dict[str, list[str]] = {}
-    for part in parts:
-        found.setdefault(result["measured"][part], []).append(part)
-    return found
+def _table(what: str, runs: Mapping[str, Mapping[str, float]]) -> str:
+    return _HEAD.format(what=what, rows="\n".join(_rung(*each) for each in runs.items()))
 
 
-def _rung(name: str, run: dict[str, Any]) -> str:
+def _rung(name: str, run: Mapping[str, float]) -> str:
     spread = f"{run['lowest_per_s']:,.0f} to {run['highest_per_s']:,.0f}"
     return (
         f"| {name} | {run['per_s']:,.0f} | {spread} | {run['cpu_s_per_million']:.1f} | "
@@ -381,7 +376,7 @@ def _rung(name: str, run: dict[str, Any]) -> str:
     )
 
 
-def _threads(at: str, runs: dict[str, Usage]) -> str:
+def _threads(runs: dict[str, Usage]) -> str:
     """A row for each process and purpose of threads with enough CPU in one of the benchmarks."""
     everything = sorted({(process, kind) for run in runs.values() for process, kinds in run.items() for kind in kinds})
     counts = {
@@ -391,12 +386,11 @@ def _threads(at: str, runs: dict[str, Usage]) -> str:
     }
     rows = []
     for process in dict.fromkeys(process for process, _ in everything):
-        reported = [kind for at, kind in everything if (at, kind) in counts and at == process]
+        reported = [kind for its, kind in everything if (its, kind) in counts and its == process]
         whole = {rung: run.get(process, {}) for rung, run in runs.items()}
         rows.append(_used(process, "all", [sum(kinds.values()) for kinds in whole.values()]))
         rows.extend(_used("", kind, [kinds.get(kind, 0.0) for kinds in whole.values()]) for kind in reported)
-    names = list(runs)
-    return _THREADS_OF_A_RUN.format(at=at, rungs=" | ".join(names), rules="---:|" * len(names), rows="\n".join(rows))
+    return _THREADS.format(rungs=" | ".join(runs), rules="---:|" * len(runs), rows="\n".join(rows))
 
 
 def _used(process: str, kind: str, seconds: list[float]) -> str:

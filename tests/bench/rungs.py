@@ -42,6 +42,8 @@ ROCKSDB = {
 ARCHIVE = "archive"
 PEER = "benthos"
 """Runs the same decorator as `chain`, and writes its result."""
+STAGE_RUNGS = (*STAGES, "rocksdb", ROCKSDB_FEED, ARCHIVE, PEER)
+OPTION_RUNGS = tuple(name for name in ROCKSDB if name not in STAGE_RUNGS)
 
 
 class Ladder:
@@ -64,9 +66,9 @@ class Ladder:
         self._servers = servers
         self._catalog = Catalog()
 
-    def run(self, rung: str, number: int) -> Sample:
+    def run(self, rung: str, turn: str) -> Sample:
         """Run one benchmark once, with a new checkpoint and an empty store."""
-        folder = self._folder / f"{rung}-{number}"
+        folder = self._folder / f"{rung}-{turn}"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
@@ -95,7 +97,8 @@ class Ladder:
         peer = benthos.Benthos(
             benthos.built(), folder, brokers=self._brokers, topic=self._topic, group=unique("benthos")
         )
-        return peer.run(self._events, self._servers)
+        with peer.running():
+            return peer.measured(self._events, self._servers)
 
     def _stage(self, name: str, workload: Workload, folder: Path) -> Sample:
         content = self._content(workload, "bench", {"rocksdb": {"path": "./store"}})

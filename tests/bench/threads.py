@@ -17,6 +17,7 @@ Usage = dict[str, dict[str, float]]
 
 REST = "other"
 JVMS = {
+    "FlinkJob.java": "Flink",
     "kafka.Kafka": "Kafka",
     "org.apache.hadoop.hbase.thrift": "Thrift server",
     "org.apache.hadoop.hbase": "HBase",
@@ -37,7 +38,8 @@ KINDS = {
     r"Executor task|stdout writer|stdout reader": "tasks",
     r"stream execution": "micro-batches",
     r"SinkRunner|PollingRunner": "sinks",
-    r"PollableSourceRunner|SourceRunner": "source",
+    r"PollableSourceRunner|SourceRunner|Source Data Fetcher": "source",
+    r"\(\d+/\d+\)#\d+$": "tasks",
     r"Log-BackgroundWorker": "checkpoints",
 }
 """Pattern in the name of a JVM's thread -> purpose of the thread."""
@@ -81,6 +83,8 @@ def _called(command: list[str]) -> str:
     line = " ".join(command)
     if Path(command[0]).name == "java":
         return next((called for part, called in JVMS.items() if part in line), "another JVM")
+    if "happybase_consumer.py" in line:
+        return "happybase"
     return "workers" if "pyspark.worker" in line else "driver"
 
 

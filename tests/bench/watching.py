@@ -3,7 +3,7 @@
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Self
 
@@ -145,24 +145,6 @@ def follow(
         if last == first:
             raise RuntimeError(f"all {events} events were done during the warm-up; use more events")
         return Sample(last - first, took, own_s, others_s, own.peak_mib, used)
-
-
-def follow_peer(
-    process: ServerProcess,
-    command: Sequence[str],
-    events: int,
-    done: Callable[[], int],
-    *,
-    servers: Processes,
-    repeats: bool = False,
-) -> Sample:
-    """Start a peer, measure it as `follow` does, and kill it."""
-    process.start(command)
-    try:
-        its, runs = processes_of(process), lambda: process.pid is not None
-        return follow(events, done, its=its, servers=servers, runs=runs, repeats=repeats)
-    finally:
-        process.kill()
 
 
 def _session(process: psutil.Process) -> int:

@@ -1,15 +1,82 @@
-"""Line charts over time as SVG, readable on light and dark pages."""
+"""Charts as SVG, readable on light and dark pages."""
 
+import io
 from collections.abc import Mapping, Sequence
-from html import escape
+from typing import NamedTuple
 
-WIDTH, HEIGHT = 960, 360
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 40, 56
-COLORS = ("#2f6fde", "#d9730d", "#2e9e5b", "#a64dc7", "#c2385b")
-GREY = "#808890"
-STEPS = 5
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+WIDTH_IN = 9.0
+BAR_IN = 0.36
+GREY, OURS, PEER, RANGE = "#808890", "#2f6fde", "#9aa3ad", "#d9730d"
+HATCH = "////"
 
 Points = Sequence[tuple[float, float]]
+_STYLE = {
+    "svg.fonttype": "none",  # text stays text
+    "svg.hashsalt": "attr2hbase",  # the same ids in each drawing
+    "font.family": "sans-serif",
+    "text.color": GREY,
+    "axes.labelcolor": GREY,
+    "axes.edgecolor": GREY,
+    "axes.titlecolor": GREY,
+    "xtick.color": GREY,
+    "ytick.color": GREY,
+    "hatch.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
+
+
+class Bar(NamedTuple):
+    """
+    A bar.
+
+    Attributes:
+        name: what it is about.
+        middle, lowest, highest: median and range.
+        is_ours: whether it is attr2hbase.
+        loss: what it loses, if it gives a weaker guarantee than the bars without.
+    """
+
+    name: str
+    middle: float
+    lowest: float
+    highest: float
+    is_ours: bool = False
+    loss: str = ""
+
+
+def bars(title: str, given: Sequence[Bar], *, unit: str) -> str:
+    """
+    A chart of horizontal bars: those with the same guarantee first, then those that lose events, hatched and labelled.
+
+    Args:
+        title: of the chart.
+        given: the bars, in their order within these two groups.
+        unit: of the values.
+    """
+    drawn = sorted(given, key=lambda bar: bool(bar.loss))
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(WIDTH_IN, 1.2 + BAR_IN * len(drawn)), layout="constrained")
+        axes = figure.subplots()
+        for place, bar in enumerate(drawn):
+            (patch,) = axes.barh(place, bar.middle, height=0.7, color=OURS if bar.is_ours else PEER)
+            if bar.loss:
+                patch.set(facecolor="none", edgecolor=PEER, hatch=HATCH)
+            axes.plot([bar.lowest, bar.highest], [place, place], color=RANGE, linewidth=2)
+            label = f" {bar.middle:,.0f}" + (f" ({bar.loss})" if bar.loss else "")
+            axes.text(max(bar.middle, bar.highest), place, label, va="center")
+        axes.set_yticks(range(len(drawn)), [bar.name for bar in drawn])
+        for label, bar in zip(axes.get_yticklabels(), drawn, strict=True):
+            if bar.is_ours:
+                label.set(color=OURS, fontweight="bold")
+        axes.invert_yaxis()
+        axes.margins(x=0.25)  # room for the labels
+        axes.set(title=title, xlabel=unit)
+        axes.xaxis.set_major_formatter("{x:,.0f}")
+        return _svg(figure)
 
 
 def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Sequence[tuple[float, str]] = ()) -> str:
@@ -23,48 +90,23 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
         y: label of the vertical axis.
         marks: (x, label) of vertical lines.
     """
-    end = max((at for each in series.values() for at, _ in each), default=1.0) or 1.0
-    top = _round_up(max((value for each in series.values() for _, value in each), default=1.0))
-    svg = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" font-family="sans-serif" '
-    parts = [
-        f'{svg}font-size="12" aria-label="{escape(title)}">',
-        f'<text x="{LEFT}" y="18" font-size="14" fill="{GREY}">{escape(title)}</text>',
-    ]
-
-    def across(at: float) -> float:
-        return LEFT + at / end * (WIDTH - LEFT - RIGHT)
-
-    def down(value: float) -> float:
-        return HEIGHT - BOTTOM - value / top * (HEIGHT - TOP - BOTTOM)
-
-    for step in range(STEPS + 1):
-        value, at = top * step / STEPS, end * step / STEPS
-        parts.append(
-            f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{down(value):.1f}" y2="{down(value):.1f}" stroke="{GREY}" '
-            f'stroke-opacity="0.25"/><text x="{LEFT - 6}" y="{down(value) + 4:.1f}" text-anchor="end" '
-            f'fill="{GREY}">{value:g}</text><text x="{across(at):.1f}" y="{HEIGHT - BOTTOM + 32}" text-anchor="middle" '
-            f'fill="{GREY}">{at:.3g}</text>'
-        )
-    for at, what in marks:
-        parts.append(
-            f'<line x1="{across(at):.1f}" x2="{across(at):.1f}" y1="{TOP}" y2="{HEIGHT - BOTTOM + 4}" stroke="{GREY}" '
-            f'stroke-dasharray="2 3"/><text x="{across(at):.1f}" y="{HEIGHT - BOTTOM + 14}" font-size="8" '
-            f'text-anchor="middle" fill="{GREY}">{escape(what)}</text>'
-        )
-    for number, (name, each) in enumerate(series.items()):
-        color = COLORS[number % len(COLORS)]
-        points = " ".join(f"{across(at):.1f},{down(value):.1f}" for at, value in each)
-        parts.append(f'<polyline fill="none" stroke="{color}" stroke-width="1.5" points="{points}"/>')
-        legend = WIDTH - RIGHT - 110 * (len(series) - number)
-        parts.append(f'<text x="{legend}" y="{TOP - 8}" fill="{color}">{escape(name)}</text>')
-    parts.append(f'<text x="{WIDTH / 2}" y="{HEIGHT - 6}" text-anchor="middle" fill="{GREY}">{escape(x)}</text>')
-    parts.append(f'<text x="6" y="{TOP - 8}" fill="{GREY}">{escape(y)}</text>')
-    return "\n".join([*parts, "</svg>"]) + "\n"
+    with rc_context(_STYLE):
+        figure = Figure(figsize=(WIDTH_IN, 4.0), layout="constrained")
+        axes = figure.subplots()
+        for name, points in series.items():
+            axes.plot([at for at, _ in points], [value for _, value in points], label=name, marker=".")
+        for at, what in marks:
+            axes.axvline(at, color=GREY, linestyle=":", linewidth=1)
+            axes.text(at, 0, what, rotation=90, fontsize=7, va="bottom")
+        axes.set(title=title, xlabel=x, ylabel=y)
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.grid(alpha=0.25)
+        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        return _svg(figure)
 
 
-def _round_up(value: float) -> float:
-    """The next number of the form 1, 2 or 5 times a power of ten."""
-    unit = 1.0
-    while unit * 10 < value:
-        unit *= 10
-    return next((unit * times for times in (1, 2, 5, 10) if unit * times >= value), value)
+def _svg(figure: Figure) -> str:
+    drawn = io.StringIO()
+    figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
+    return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"

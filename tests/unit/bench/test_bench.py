@@ -1,7 +1,6 @@
 """The benchmark code that determines the meaning of the figures."""
 
 import re
-import xml.etree.ElementTree as ET
 from itertools import count
 
 import psutil
@@ -17,10 +16,9 @@ from tests.bench import (
     dumps,
     durability,
     hbase,
-    killed_compaction,
     latency,
     micro,
-    plots,
+    neighbour,
     rungs,
     scale,
     scans,
@@ -30,7 +28,6 @@ from tests.bench import (
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
-from tests.bench.report import laid_over, merged, page, pictures
 from tests.bench.watching import follow
 from tests.bench.workload import COLUMNS, PATTERN, PIPELINE, Workload, written
 
@@ -41,7 +38,7 @@ def test_performance_page_documents_the_settings_in_force():
 
 @pytest.mark.parametrize(("page", "found"), [("| `a: b` | `false` |", "false"), ("", "nothing")])
 def test_setting_that_differs_from_the_documented_one_is_named(page, found):
-    assert durability.differences({"a: b": "true"}, page) == [f"a: b is true, docs/performance.md says {found}"]
+    assert durability.differences({"a: b": "true"}, page) == [f"a: b is true, docs/bench/settings.md says {found}"]
 
 
 def test_goal_is_an_upper_or_a_lower_bound():
@@ -56,7 +53,6 @@ def test_goal_is_an_upper_or_a_lower_bound():
 def test_goal_without_a_figure_is_not_measured():
     for nothing in ({}, {"soak": {"memory_growth": None}}):
         assert {verdict(line) for line in goals(nothing)} == {"not measured"}
-        assert "| at least 60,000 | not measured |" in page(run("a", goal="x") | {"goals": goals(nothing)})
     assert len({goal.name for goal in GOALS}) == len(GOALS)
 
 
@@ -72,7 +68,9 @@ def test_complete_run_has_a_figure_for_every_goal():
     figures |= {"turns": [figures]}
     whole = {
         "rungs": dict.fromkeys((*rungs.ROCKSDB, rungs.ARCHIVE), figures),
-        "hbase": dict.fromkeys((*hbase.GOAL_RUNGS, hbase.NATIVE_FEED), figures),
+        "hbase": dict.fromkeys(
+            (*hbase.PEER_RUNGS, *hbase.SPREAD_RUNGS, *hbase.FEED_RUNGS, *neighbour.NEIGHBOURS), figures
+        ),
         "scale": dict.fromkeys(scale.cases(), figures),
         "latency": {
             load_name(load, rung): {"p50_s": 1.0, "p99_s": 1.0} for rung in latency.RUNGS for load in latency.LOADS
@@ -131,43 +129,6 @@ def test_purpose_of_a_jvm_thread_follows_from_its_name(name, kind):
     assert threads.kind_of(name) == kind
 
 
-def test_page_shows_cpu_by_process_and_purpose_of_threads():
-    run = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
-    run |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
-    machine = dict.fromkeys(("cpu", "python", "pyspark", "commit", "date"), "")
-    measured = {"hbase": "a run", "ceiling": "another run"}
-    result = {"machine": machine, "measured": measured, "settings": {}, "goals": [], "hbase_events": 1}
-    used = {"HBase": {"calls": 8.8, "flushes": 0.1, threads.REST: 1.0}}
-    text = page(result | {"hbase": {"hbase": run | {"threads": used}, "ceiling": run}})
-    assert "| process | threads | hbase |\n|---|---|---:|\n| HBase | all | 9.9 |\n|  | calls | 8.8 |\n\n" in text
-
-
-def test_benchmarks_of_two_runs_share_no_table_and_no_picture():
-    rate = dict.fromkeys(("per_s", "lowest_per_s", "highest_per_s", "peak_mib"), 1.0)
-    rate |= dict.fromkeys(("cpu_s_per_million", "servers_cpu_s_per_million"), 1.0)
-    result = run("a", goal="x", hbase=dict.fromkeys(("ceiling", "flume", "hbase native RPC"), rate))
-    result["measured"] = {"ceiling": "a", "flume": "b", "hbase native RPC": "b"}
-    first, second = (
-        part.partition("\n\n")[2].partition("\n\n")[0] for part in page(result).split("\nMeasured at ")[1:]
-    )
-    assert ("| ceiling |" in first, "| flume |" in first, "| hbase native RPC |" in first) == (True, False, False)
-    assert ("| ceiling |" in second, "| flume |" in second, "| hbase native RPC |" in second) == (False, True, True)
-    picture = pictures(result)["hbase.svg"]
-    assert (">ceiling<" in picture, ">flume<" in picture, ">hbase native RPC<" in picture) == (False, True, True)
-
-
-def test_page_shows_counters_and_their_compaction():
-    counted = {"events": 3_000, "per_s": 10.0, "lowest_per_s": 9.0, "highest_per_s": 11.0, "rows_a_key": 1.25}
-    counted |= {"cpu_s_per_million": 5.0, "servers_cpu_s_per_million": 6.0}
-    compacted = compaction.Figures(100.0, 50.0, 25.0, 1.0, 1.5)._asdict()
-    killed = killed_compaction.Killed(1.0, 2.0, 3.0, 0.015, 4.0)._asdict()
-    parts = {"counting": {"a way": counted}, "compaction": {"a store": compacted}, "killed_compaction": killed}
-    text = page(run("a", goal="x", **parts))
-    assert "| a way | 3,000 | 10 | 9 to 11 | 5.0 | 6.0 | 1.2 |" in text
-    assert "| a store | 100 | 50 | 25 | 0.75 | 1.0 | 1.5 |" in text
-    assert "at most 4 MiB; +1.5% from" in text
-
-
 def test_run_that_ends_early_or_has_too_many_events_is_refused(monkeypatch):
     monkeypatch.setattr(watching, "POLL_S", 0.0)
     with pytest.raises(RuntimeError, match="the run stopped at 99 of 100 events"):
@@ -207,58 +168,9 @@ def test_rocksdb_benchmarks_have_valid_pipeline_files(tmp_path, workload, option
     assert {problem.kind for problem in problems} <= {Kind.SHARED_ROW_KEY}
 
 
-def test_plots_are_xml_and_contain_every_name():
-    drawn = plots.bars("a < b", {"ours & theirs": (5.0, 4.0, 6.0), "none": (0.0, 0.0, 0.0)}, ours=["none"], unit="x")
-    assert {"a < b", "ours & theirs", "none"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
-    drawn = plots.lines("c", {"d": [(0.0, 1.0), (1.0, 0.0)]}, x="minutes", y="MiB")
-    assert {"c", "d"} <= {each.text for each in ET.fromstring(drawn).iter()}  # noqa: S314 - our own
-
-
 def test_batch_above_the_limit_of_a_broker_is_refused():
     with pytest.raises(ValueError, match="with record 1 the batch"):
         batch([(None, b"a"), (None, b"b" * 1_000_000), (None, b"c")])
-
-
-def run(commit, *, goal, **parts):
-    return {
-        "machine": {"cpu": "2 x any", "python": "3", "pyspark": "4", "commit": commit, "date": "2026-01-01"},
-        "goals": [{"name": goal, "figure": 1.0, "goal": 1.0, "met": True, "at_most": False}],
-        "measured": dict.fromkeys(parts, f"{commit}, 2026-01-01"),
-        "settings": {},
-    } | parts
-
-
-def test_partial_run_keeps_earlier_figures_of_other_parts():
-    earlier = run("a", goal="second", scale={"1": 1, "2": 2}, chain_of_four_per_s=5.0)
-    earlier["goals"] += run("a", goal="a former goal")["goals"]
-    later = run("b", goal="first", scale={"2": 3})
-    later["goals"].append({"name": "second", "figure": None, "goal": 2.0, "met": False, "at_most": False})
-    whole = laid_over(earlier, later)
-    assert (whole["scale"], whole["chain_of_four_per_s"]) == ({"1": 1, "2": 3}, 5.0)
-    assert [(goal["name"], goal["figure"]) for goal in whole["goals"]] == [("first", 1.0), ("second", 1.0)]
-    del whole["scale"]
-    assert "\n- measured at a, 2026-01-01: `chain_of_four_per_s`\n- measured at b, 2026-01-01: `scale`\n" in page(whole)
-
-
-def test_later_part_of_a_run_keeps_the_benchmarks_of_an_earlier_one():
-    assert merged({"hbase": {"a": 1, "b": 1}, "x": 1}, {"hbase": {"b": 2}}) == {"hbase": {"a": 1, "b": 2}, "x": 1}
-
-
-def test_tables_never_mix_two_machines():
-    at_half = {"p50_s": 1.0, "p99_s": 1.0}
-    earlier = run("a", goal="first", latency={"50 %": at_half}, scale={"1": 1}, chain_of_four_per_s=5.0)
-    earlier["machine"]["cpu"] = "64 x other"
-    chain, half, *_ = [goal for goal in goals(earlier) if goal["figure"] is not None]
-    earlier["goals"] = [chain, half]
-    later = run("b", goal="second", latency={"10 %": at_half})
-    later["goals"] += [goal | {"figure": None, "met": False} for goal in (chain, half)]
-    whole = laid_over(earlier, later)
-    assert (whole["latency"], whole["scale"], whole["chain_of_four_per_s"]) == ({"10 %": at_half}, {"1": 1}, 5.0)
-    assert [goal["figure"] for goal in whole["goals"]] == [1.0, 5.0, None]
-    assert whole["measured"] == {
-        part: f"{commit}, 2026-01-01"
-        for part, commit in (("scale", "a"), ("chain_of_four_per_s", "a"), ("latency", "b"))
-    }
 
 
 def test_benthos_runs_the_same_regex():

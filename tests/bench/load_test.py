@@ -4,7 +4,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from tests.bench.flume import OPENED
+from tests.bench.peer import OPENED
 from tests.support.local import jars
 from tests.support.servers import HBase
 
