@@ -341,9 +341,10 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
         for name, run in result["latency"].items():
             load, _, rung = name.partition(", ")
             called = {"": NAMES["hbase"], "native RPC": NAMES[NATIVE]}.get(rung) or NAMES[rung]
+            loss = f" ({LOSSES[rung]})" if rung in LOSSES else ""
             at = float(load.removesuffix(" %"))
             for figure in ("p50", "p99"):
-                series.setdefault(f"{called}, {figure}", []).append((at, run[f"{figure}_s"]))
+                series.setdefault(f"{called}, {figure}{loss}", []).append((at, run[f"{figure}_s"]))
         title = "From produced to readable in HBase"
         found["latency.svg"] = plot.lines(title, series, x="% of the full rate of attr2hbase, native RPC", y="seconds")
     if "soak" in result:

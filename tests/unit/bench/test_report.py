@@ -109,7 +109,7 @@ def test_charts_of_peers_and_latency(run):
     assert "Flume 1.11, memory channel" in drawn["hbase.svg"]
     assert "9 (loses events in a crash)" in drawn["hbase.svg"]
     assert "ceiling" not in drawn["hbase.svg"]
-    assert "Flume 1.11, memory channel, p99" in drawn["latency.svg"]
+    assert "Flume 1.11, memory channel, p99 (loses events in a crash)" in drawn["latency.svg"]
 
 
 def test_each_turn_begins_with_another_benchmark():
