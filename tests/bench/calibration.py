@@ -1,6 +1,7 @@
 """How fast the machine is now: the time of a fixed amount of work."""
 
 import time
+from collections.abc import Sequence
 
 ROUNDS = 3
 ADDITIONS = 2_000_000
@@ -8,7 +9,9 @@ BLOCK_BYTES = 32 << 20
 """More than a processor's cache, so that copies go through the memory."""
 COPIES = 8
 TOLERANCE = 0.1
-"""Relative difference from the median of a run above which a turn is measured again."""
+"""Relative difference of a time from the median of a run above which the machine was faster or slower than usual."""
+FRACTION = 1 / 3
+"""Of the times of a turn: with fewer such times the turn counts."""
 
 
 def seconds() -> float:
@@ -22,9 +25,10 @@ def seconds() -> float:
     return min(_round(block) for _ in range(ROUNDS))
 
 
-def deviates(measured_s: float, median_s: float) -> bool:
-    """Whether the machine was faster or slower than usual."""
-    return abs(measured_s / median_s - 1) > TOLERANCE
+def deviates(times_s: Sequence[float], median_s: float) -> bool:
+    """Whether the machine was faster or slower than usual in much of a turn, or while a part of it ran."""
+    unusual = sum(abs(each / median_s - 1) > TOLERANCE for each in times_s)
+    return unusual >= FRACTION * len(times_s)
 
 
 def _round(block: bytearray) -> float:

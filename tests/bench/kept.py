@@ -33,7 +33,7 @@ class Head:
         settings: of the product and the servers.
         options: numbers of events and turns.
         started: time of the first turn, in ISO 8601 with its zone.
-        is_draft: whether the tree had changes that are in no commit, so the run is not published.
+        is_draft: whether the tree may have had changes that are in no commit, so the run is not published.
     """
 
     commit: str
@@ -158,16 +158,17 @@ class KeptRun:
         turn = self._turns.get((part, number))
         if turn is None:
             return 1
-        return turn.attempt + 1 if self.deviates(turn) and turn.attempt < ATTEMPTS else None
+        most = 1 if self.head.is_draft else ATTEMPTS
+        return turn.attempt + 1 if self.deviates(turn) and turn.attempt < most else None
 
     def deviates(self, turn: Turn) -> bool:
         """Whether the machine was faster or slower in a turn than in most of the run."""
-        return calibration.deviates(turn.median_s, self.median_s)
+        return calibration.deviates(turn.calibration_s, self.median_s)
 
     @property
     def median_s(self) -> float:
-        """The median of the calibration of all turns."""
-        return statistics.median(turn.median_s for turn in self._turns.values())
+        """The median of the calibration of the run."""
+        return statistics.median(each for turn in self._turns.values() for each in turn.calibration_s)
 
     def turns(self, part: str) -> list[Turn]:
         """The turns of a part, by number."""

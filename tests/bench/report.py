@@ -51,8 +51,9 @@ day.
   shows the median of these ratios.
 - Each run warms up with the first half of its events. Only the second half is measured.
 - CPU is in seconds per million events.
-- Speed of the machine: a fixed loop took {median_s:.2f} s (median); in the {turns} turns {fastest:.2f} to {slowest:.2f}
-  times as long. A turn above or below 10 % was measured again, {attempts} times at most: {repeated} repetitions.
+- Speed of the machine: a fixed loop before, between and after the benchmarks took {median_s:.2f} s (median); in each of
+  the {turns} turns the median was {fastest:.2f} to {slowest:.2f} times as long. A turn with a third of its loops
+  outside of 10 % was measured again, {attempts} times in all at most: {repeated} repetitions.
 {deviating}- The benchmark refuses to run with other settings than [these](#settings).
 - [Experiments](experiments.md) have days of their own, and are no part of the run.
 
@@ -277,7 +278,7 @@ def page(result: dict[str, Any]) -> str:
     for part, number in result["turns"].items():
         numbers.setdefault(number, []).append(f"`{part}`")
     counts = "; ".join(f"{number} of {', '.join(parts)}" for number, parts in sorted(numbers.items(), reverse=True))
-    deviating = "".join(f"  - {turn} still deviates.\n" for turn in calibrated["deviating"])
+    deviating = "".join(f"  - {turn} was outside in the last of them, too.\n" for turn in calibrated["deviating"])
     lines = "\n".join(_goal(goal) for goal in result["goals"] if goal["figure"] is not None)
     given = {**result["machine"], **options, **calibrated, "counts": counts, "deviating": deviating, "goals": lines}
     parts = [_TOP.format(attempts=ATTEMPTS, **given)]

@@ -61,6 +61,21 @@ def test_turn_is_measured_again_while_the_machine_was_faster_or_slower(tmp_path)
     assert [run.deviates(each) for each in run.turns("a")] == [False, False, False, False, True]
 
 
+def test_turn_counts_with_a_few_unusual_times():
+    usual = [1.0, 1.09, 0.91, 1.0]
+    assert [calibration.deviates([*usual, *more], 1.0) for more in ([1.2], [1.2, 0.8])] == [False, True]
+    assert calibration.deviates([1.0, 2.0], 1.0)
+
+
+def test_draft_is_measured_once(tmp_path):
+    run = KeptRun.started(tmp_path / "run", replace(HEAD, is_draft=True))
+    run.keep(turn("a", 1))
+    run.keep(turn("a", 2))
+    run.keep(turn("a", 3, s=2.0))
+    assert run.due({"a": 3}) == {}
+    assert run.deviates(run.turns("a")[2])
+
+
 def test_calibration_takes_as_long_as_its_fastest_round(monkeypatch):
     moments = iter((0.0, 3.0, 3.0, 4.0, 4.0, 6.0))
     monkeypatch.setattr(calibration.time, "perf_counter", lambda: next(moments))

@@ -76,8 +76,8 @@ def test_page_names_turns_in_which_the_machine_was_slower(run):
     keep(run, "peers", {NATIVE: sample(10.0)}, {NATIVE: sample(10.0)})
     keep(run, "jobs", {}, s=1.25, attempt=3)
     text = page(result_of(run))
-    assert "in the 3 turns 1.00 to 1.25" in text
-    assert "2 repetitions.\n  - jobs, turn 1 still deviates.\n" in text
+    assert "the 3 turns the median was 1.00 to 1.25 times as long" in text
+    assert "2 repetitions.\n  - jobs, turn 1 was outside in the last of them, too.\n" in text
 
 
 def test_page_shows_cpu_by_process_and_purpose_of_threads(run):
