@@ -132,7 +132,7 @@ _MORE_HBASE = {
 """,
     FLINK: """\
 - `flink sql`: Flink SQL 1.20.1 in one JVM, two tasks: Kafka source, `REGEXP_EXTRACT`, HBase sink; at least once, with
-  a checkpoint on disk each second.
+  a checkpoint on disk each second. It is measured until a sixteenth of the topic is left, where its source waits.
 """,
     HAPPYBASE: f"""\
 - `happybase consumers`: two processes of [twenty lines](../tests/bench/happybase_consumer.py) in one consumer group,

@@ -18,10 +18,11 @@ def turn(part, number, *, attempt=1, s=1.0, **figures):
 def test_interrupted_run_continues_with_the_turns_that_it_has_not(tmp_path):
     run = KeptRun.resumed(tmp_path / "run", HEAD)
     assert run.due({"a": 2, "b": 1}) == {"a": {1: 1, 2: 1}, "b": {1: 1}}
-    run.keep(turn("a", 2, x=3.0))
+    run.keep(turn("a", 2, x=3.0, b=1.0))
     later = KeptRun.resumed(tmp_path / "run", replace(HEAD, started="2026-01-01T23:00:00+00:00"))
     assert later.due({"a": 2, "b": 1}) == {"a": {1: 1}, "b": {1: 1}}
-    assert (later.turns("a"), later.parts(), later.head) == ([turn("a", 2, x=3.0)], ["a"], HEAD)
+    assert (later.turns("a"), later.parts(), later.head) == ([turn("a", 2, x=3.0, b=1.0)], ["a"], HEAD)
+    assert list(later.turns("a")[0].figures) == ["x", "b"]
 
 
 @pytest.mark.parametrize(
