@@ -303,7 +303,6 @@ class Source(ComponentBase[S]):
         adds the kind.
 
         Raises:
-            ConflictError: `start_from` is given, and there is a checkpoint.
             NotFoundError: there is no position to start from.
             SourceUnavailableError: it cannot be reached now; the caller waits and tries again.
         """

@@ -26,7 +26,8 @@ StartOption = Annotated[
     typer.Option(
         metavar="POSITION",
         help="Where to start without a checkpoint: group, group:NAME for the committed offsets of another consumer "
-        "group, earliest, latest, or a time as in 2026-01-31T12:00:00Z.",
+        "group, earliest, latest, or a time as in 2026-01-31T12:00:00Z. A pipeline that has a checkpoint resumes "
+        "there, so the option may stay in a unit or a script.",
     ),
 ]
 

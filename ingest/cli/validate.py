@@ -76,7 +76,10 @@ def validate(
     pipelines, tests = counted(len(configuration.pipelines), "pipeline"), counted(len(configuration.tests), "test")
     summary = f"can run, {counted(warnings, 'warning')}" if warnings else "fine"
     out.done(f"{file}: {summary}, {pipelines}, {tests}")
-    out.next(command_line(file, "test") if configuration.tests else to_run(file, configuration))
+    if configuration.tests:
+        out.next(command_line(file, "test"))
+    elif not any(check.caution is not None and check.caution.is_start_refused for check in found):
+        out.next(to_run(file, configuration))
 
 
 def _with_this_machine(configuration: "Configuration") -> "Report":

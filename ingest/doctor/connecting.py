@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
-from ingest.api import IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
+from ingest.api import ConflictError, IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
 from ingest.api.notation import name_from_bytes
 from ingest.catalog import table_features
 from ingest.config.model import declared_in
@@ -22,7 +22,7 @@ from ingest.kafka.errors import AccessDeniedError
 from ingest.plan.assemble import plan_of, sink_checks
 from ingest.plan.stores import reading_store_if_exists
 from ingest.registry.client import RegistryClient
-from ingest.sources.kafka import KafkaSourceSettings, topics_of
+from ingest.sources.kafka import KafkaSourceSettings, identity_of_offsets, topics_of
 from sinks.owning.owner import refuse_other_owner
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ingest.catalog import Catalog
     from ingest.config.model import Component, Configuration, Pipeline
     from ingest.config.problems import Place
+    from ingest.spark.streaming.checkpoint import Checkpoint
 
 CONNECT_TIMEOUT_S = 10.0  # shorter than a service's: a user waits
 ANY_KEY = b"\x00"
@@ -44,11 +45,13 @@ class Caution(NamedTuple):
         message: what is wrong.
         hint: what to do.
         why: what happens otherwise.
+        is_start_refused: whether a start of the pipeline as it is would be refused.
     """
 
     message: str
     hint: str
     why: str
+    is_start_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +220,12 @@ def _connect_source(
     configuration: "Configuration", catalog: "Catalog", pipeline: "Pipeline"
 ) -> tuple[str, Caution | None]:
     source: type[Source[Any]] = catalog.load("sources", pipeline.source.kind)
-    return source.check(pipeline.source.settings), _start_refused(configuration, pipeline)
+    return source.check(pipeline.source.settings), _start_refused(configuration, pipeline, source)
 
 
-def _start_refused(configuration: "Configuration", pipeline: "Pipeline") -> Caution | None:
-    """Whether a start without options is refused, since only the consumer group has a position."""
-    from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
+def _start_refused(configuration: "Configuration", pipeline: "Pipeline", source: type[Source[Any]]) -> Caution | None:
+    """Whether a start is refused: of other topics than before, or where only the consumer group has a position."""
+    from ingest.kafka.offsets import GroupOffsets, NoCheckpointError, group_in_use
     from ingest.spark.state import checkpoint_folder
     from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -230,20 +233,37 @@ def _start_refused(configuration: "Configuration", pipeline: "Pipeline") -> Caut
     # a state in HDFS needs Spark's JVM
     if not isinstance(settings, KafkaSourceSettings) or configuration.state_url is not None:
         return None
-    checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name))
+    checkpoint = Checkpoint(checkpoint_folder(configuration, pipeline.name), changed=source.changed_identity)
     if checkpoint.exists:
-        return None
+        return _other_topics(checkpoint, settings)
     group = settings.group_of(pipeline.name)
     try:
         with KafkaAdmin(settings) as admin, closing(GroupOffsets(settings, group)) as offsets:
             committed = offsets.committed(topics_of(settings, admin))
+            members = offsets.members() if committed else []
     except AccessDeniedError:
         return None  # the check of the group says so
     if not committed:
         return None
+    if members:
+        in_use = group_in_use(group, members)
+        why = "a start with --start-from group is refused, since both would write the same records"
+        return Caution(in_use.message, in_use.hint or "", why, is_start_refused=True)
     refusal = NoCheckpointError(group, checkpoint.folder)
     why = "a start without --start-from is refused, since it would lose or repeat records"
-    return Caution(refusal.message, refusal.hint or "", why)
+    return Caution(refusal.message, refusal.hint or "", why, is_start_refused=True)
+
+
+def _other_topics(checkpoint: "Checkpoint", settings: KafkaSourceSettings) -> Caution | None:
+    """Whether a start or a reload is refused, since the checkpoint is of other topics or of another cluster."""
+    with KafkaAdmin(settings) as admin:
+        identity = identity_of_offsets(settings, admin.cluster_id(), topics_of(settings, admin))
+    try:
+        checkpoint.check_identity({"source": "kafka"} | identity)
+    except ConflictError as error:
+        why = "a start and a reload are refused, since offsets belong to their topics and cluster"
+        return Caution(error.message, error.hint or "", why, is_start_refused=True)
+    return None
 
 
 def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> tuple[str, Caution | None]:

@@ -71,7 +71,7 @@ class BadRecordError(IngestError):
 
 
 class GroupInUseError(SourceError):
-    """Other consumers are members of the pipeline's group, so its offsets cannot be committed."""
+    """Consumers are members of a group, so its offsets cannot be committed, or are no place to start from."""
 
     code = "group_in_use"
     hint = "stop the other consumers of the group, or give the pipeline a group of its own"

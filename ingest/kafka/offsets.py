@@ -11,14 +11,16 @@ from kafka import KafkaAdminClient
 from kafka.errors import CoordinatorLoadInProgressError, CoordinatorNotAvailableError, NoError, NotCoordinatorError
 from kafka.structs import OffsetAndMetadata
 
+from ingest.amounts import counted
 from ingest.api import IngestError, NotFoundError, TopicPartition
 from ingest.kafka.clients import ANSWER_MS, admin_client, partition
-from ingest.kafka.errors import translating
+from ingest.kafka.errors import GroupInUseError, translating
 from ingest.kafka.settings import KafkaConnection
 from ingest.retry import Retry
 
 _MOVING = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 _PAUSE_S = 0.2
+_SHOWN = 5  # members of a group in a message
 
 _Answer = TypeVar("_Answer")
 
@@ -34,6 +36,31 @@ class GroupOffset(NamedTuple):
 
     offset: int
     note: str
+
+
+class Member(NamedTuple):
+    """
+    A consumer that is a member of a group now.
+
+    Attributes:
+        client_id: as the consumer names itself.
+        host: its address, as the broker writes it.
+    """
+
+    client_id: str
+    host: str
+
+
+def group_in_use(group: str, members: Sequence[Member]) -> GroupInUseError:
+    """The error of offsets that a pipeline would start from while the members of their group read on from there."""
+    shown = ", ".join(f"{each.client_id} at {each.host.lstrip('/')}" for each in members[:_SHOWN])
+    more = f" and {len(members) - _SHOWN} more" if len(members) > _SHOWN else ""
+    return GroupInUseError(
+        f'group "{group}" has {counted(len(members), "active member")}, which would read the same records: '
+        f"{shown}{more}",
+        hint="stop these consumers, and wait until they have left the group; one that was killed leaves with the end "
+        "of its session, by default after 45 s",
+    )
 
 
 class NoCheckpointError(NotFoundError):
@@ -166,6 +193,35 @@ class GroupOffsets:
         group = found.get(self._group, {})
         operations = group.get("authorized_operations")
         return frozenset(operations) if operations and not group.get("error") else None
+
+    def members(self) -> list[Member]:
+        """
+        The consumers that are members of the group now, by client id; none if the cluster does not report them.
+
+        Pipelines are never members: Spark reads without the group, and offsets are committed without joining it.
+
+        Raises:
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: it denies access, code `access_denied`.
+        """
+        found = self._request("reading members", lambda client: client.describe_groups([self._group]))
+        group = found.get(self._group, {})
+        return sorted(
+            Member(str(each["client_id"]), str(each["client_host"]))
+            for each in ([] if group.get("error") else group.get("members") or [])
+        )
+
+    def refuse_members(self) -> None:
+        """
+        Refuse to start from the offsets of a group whose members read on.
+
+        Raises:
+            GroupInUseError: it has members.
+            SourceUnavailableError: the cluster does not answer.
+            SourceError: it denies access, code `access_denied`.
+        """
+        if members := self.members():
+            raise group_in_use(self._group, members)
 
     def close(self) -> None:
         """Close the connection; the next call would open a new one."""

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
+from typing import Any
 
 from ingest import failpoint
-from ingest.api import Disposition, IngestError
+from ingest.api import Disposition, IngestError, Source
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
@@ -75,7 +76,8 @@ def build_pipeline(
             replay=update_replay_file(shared.configuration, pipeline.name),
             options=shared.owner,
         )
-        source = open_source(
+        open_live = partial(
+            open_source,
             shared.catalog,
             pipeline,
             checkpoint,
@@ -85,6 +87,7 @@ def build_pipeline(
             max_records=records_per_batch(pipeline.max_rate, every_s),
             resume_at=tables.resume_at,
         )
+        source = open_live()
         until_built.callback(source.close)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
@@ -101,6 +104,11 @@ def build_pipeline(
             opened.callback(committer.close)
         dead_letters = dead_letter_queue(shared.configuration, pipeline)
         opened.callback(dead_letters.close)
+        if not owned:  # else a start settles the tables first
+            # before Spark starts, which takes much longer; the pipeline asks again when its query starts
+            with closing(open_live()) as asked:
+                check = partial(_check_positions, checkpoint, asked)
+                connect(check, f'source of pipeline "{pipeline.name}"', once=shared.once)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
         jars = source.jars()  # before the pipeline owns what is open, since they may be missing
@@ -181,6 +189,11 @@ def check_source(shared: Shared, pipeline: Pipeline) -> None:
             checkpoint.check_identity(identity_of(source))
 
 
+def _check_positions(checkpoint: Checkpoint, source: Source[Any]) -> None:
+    """Check that a checkpoint belongs to a source, and that a source without a checkpoint knows where to start."""
+    checkpoint.check_identity(identity_of(source))
+
+
 def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
     """
     The checkpoint of a pipeline, not locked.
@@ -188,8 +201,9 @@ def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:
     Raises:
         CatalogError: its source cannot be imported.
     """
-    restart = restart_of(shared.catalog.load("sources", pipeline.source.kind))
-    return Checkpoint(checkpoint_folder(shared.configuration, pipeline.name), restart)
+    source = shared.catalog.load("sources", pipeline.source.kind)
+    folder = checkpoint_folder(shared.configuration, pipeline.name)
+    return Checkpoint(folder, restart_of(source), source.changed_identity)
 
 
 def _verify(checkpoint: Checkpoint, pipeline: Pipeline) -> None:

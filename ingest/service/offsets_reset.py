@@ -24,18 +24,12 @@ from ingest.durable.exchange import NoExchangeError, exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
 from ingest.service.kafka.group import OF_GROUP, offsets_of_group, set_group_offsets
-from ingest.service.kafka.positions import (
-    RESET,
-    ResetNote,
-    acknowledged_offsets,
-    identity_of_offsets,
-    write_first_offsets,
-)
+from ingest.service.kafka.positions import RESET, ResetNote, acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay_lock import refuse_unfinished_replay
 from ingest.service.state_folders import update_replay_file
-from ingest.sources.kafka import Start, required_topics_of
+from ingest.sources.kafka import Start, identity_of_offsets, required_topics_of
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
@@ -115,6 +109,7 @@ def planned_reset(
         ConflictError: a replay is not finished, the checkpoint belongs to another cluster or kind of source, or the
             state is in HDFS or on another file system that cannot exchange folders.
         CheckpointError: the checkpoint is damaged, or a newer version wrote it.
+        GroupInUseError: the other group has members.
         SourceUnavailableError: the cluster does not answer.
     """
     settings = kafka_source_of(pipeline)

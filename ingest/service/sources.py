@@ -40,7 +40,8 @@ def open_source(  # noqa: PLR0913 - the fields of a context
     resume_at: Callable[[], Mapping[str, object] | None] = lambda: None,
 ) -> Source[Any]:
     """
-    The source of a pipeline; not yet connected. Arguments as in its context.
+    The source of a pipeline; not yet connected. Arguments as in its context; `start_from` is for a source without a
+    checkpoint, and is left out for one that has it.
 
     Raises:
         CatalogError: the source of a plugin cannot be created.
@@ -55,7 +56,7 @@ def open_source(  # noqa: PLR0913 - the fields of a context
     context = DriverContext(
         pipeline.name,
         pipeline.timezone,
-        start_from,
+        start_from if start_from is None or not checkpoint.exists else None,
         checkpoint,
         max_records=max_records,
         resume_at=resume_at,
@@ -82,20 +83,26 @@ def restart_of(source: type[Source[Any]]) -> Restart:
         return READS_ALL
     anew = "run 'attr2hbase run --start-from POSITION'"
     if source.resume_from is None:
-        return Restart(resume=anew, anew=anew, changed=source.changed_identity)
+        return Restart(resume=anew, anew=anew)
     resume = f"run 'attr2hbase run --start-from {source.resume_from}', which resumes at the acknowledged positions"
-    return Restart(resume, anew, source.changed_identity)
+    return Restart(resume, anew)
 
 
 def start_positions(checkpoints: Mapping[str, Checkpoint], start_from: str | None) -> dict[str, str | None]:
     """
     The value of `--start-from` for each pipeline of a file.
 
-    It applies to pipelines without a checkpoint; the others resume at theirs. If all have a checkpoint, it applies to
-    all, and each refuses it. A checkpoint that cannot be read counts as missing.
+    It applies to pipelines without a checkpoint; the others resume at theirs. If all have a checkpoint, it is passed to
+    all, so that those whose sources have no such positions refuse it. A checkpoint that cannot be read counts as
+    missing.
     """
-    fresh = {name for name, checkpoint in checkpoints.items() if not _exists(checkpoint)}
+    fresh = without_checkpoint(checkpoints)
     return {name: start_from if name in fresh or not fresh else None for name in checkpoints}
+
+
+def without_checkpoint(checkpoints: Mapping[str, Checkpoint]) -> set[str]:
+    """Names of the pipelines that have not started yet; a checkpoint that cannot be read counts as missing."""
+    return {name for name, checkpoint in checkpoints.items() if not _exists(checkpoint)}
 
 
 def _exists(checkpoint: Checkpoint) -> bool:

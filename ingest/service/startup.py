@@ -7,13 +7,16 @@ from functools import partial
 
 from ingest.api import CatalogError, ConfigError, IngestError
 from ingest.durable.files import StateUnavailableError
+from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
 from ingest.service.building import builder, checkpoint_of, report_unbuilt
 from ingest.service.pipeline import LivePipeline
 from ingest.service.shared import Shared
-from ingest.service.sources import start_positions
+from ingest.service.sources import start_positions, without_checkpoint
 from ingest.service.state_wait import StateWait
 from ingest.spark.streaming.checkpoint import Checkpoint
+
+_log = logger(__name__)
 
 
 def build_pipelines(
@@ -39,6 +42,7 @@ def build_pipelines(
     """
     checkpoints = {name: checkpoint_of(shared, shared.configuration.pipelines[name]) for name in plans}
     positions = wait.result(partial(start_positions, checkpoints, start_from), plans)
+    _note_resumed(checkpoints, start_from, wait)
     for checkpoint in checkpoints.values():
         opened.callback(checkpoint.unlock)
     refused = _lock(checkpoints, wait)
@@ -58,6 +62,20 @@ def build_pipelines(
             opened.callback(pipeline.close)
             pipelines.append(pipeline)
     return pipelines, unbuilt
+
+
+def _note_resumed(checkpoints: Mapping[str, Checkpoint], start_from: str | None, wait: StateWait) -> None:
+    """Say which pipelines resume at their checkpoints, as those of a unit that always starts with `--start-from` do."""
+    if start_from is None:
+        return
+    fresh = wait.result(partial(without_checkpoint, checkpoints), checkpoints)
+    for name in sorted(checkpoints.keys() - fresh):
+        _log.warning(
+            "the pipeline resumes at its checkpoint: --start-from is for a start without one",
+            pipeline=name,
+            start_from=start_from,
+            hint="'attr2hbase offsets reset --to …' moves a pipeline that has a checkpoint",
+        )
 
 
 def _lock(checkpoints: Mapping[str, Checkpoint], wait: StateWait) -> dict[str, IngestError]:

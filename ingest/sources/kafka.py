@@ -1,6 +1,7 @@
 """Options of the Kafka source, and the topics that they select."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
@@ -292,6 +293,19 @@ def max_decompressed_bytes(settings: KafkaSourceSettings, memory_bytes: int) -> 
 def topics_of(settings: KafkaSourceSettings, admin: "KafkaAdmin") -> list[str]:
     """The topics that a source reads now: those listed, or those that match its pattern."""
     return settings.topics or admin.topics_matching(settings.topics_pattern or "")
+
+
+def identity_of_offsets(settings: KafkaSourceSettings, cluster: str, topics: Sequence[str]) -> dict[str, str]:
+    """
+    What offsets belong to, beside the kind of the source.
+
+    Args:
+        settings: of the source.
+        cluster: its id.
+        topics: those that the source reads now.
+    """
+    pattern = settings.topics_pattern
+    return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
 
 
 def required_topics_of(settings: KafkaSourceSettings, admin: "KafkaAdmin") -> list[str]:

@@ -19,11 +19,13 @@ from ingest.dead_letters.envelope import DeadLetter
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.topic_records import in_headers, in_json
 from ingest.kafka.admin import KafkaAdmin
+from ingest.kafka.errors import GroupInUseError
 from ingest.kafka.offsets import GroupOffsets
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
 from ingest.kafka.stored import Stored, TopicSettings
 from ingest.kafka.tail import TopicTail
+from ingest.service.kafka.group import offsets_of_group
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.waiting import reached
@@ -176,6 +178,9 @@ def test_offsets_of_a_group_with_members_are_refused(kafka, connection):
         with pytest.raises(IngestError) as caught:
             group.commit({(topic, 0): 1})
         assert caught.value.code == "group_in_use"
+        assert [each.client_id for each in group.members()] == [member.config["client_id"]]
+        with pytest.raises(GroupInUseError, match="has 1 active member, which would read the same records"):
+            offsets_of_group(connection, name, [topic])
     finally:
         group.close()
         member.close()

@@ -171,7 +171,7 @@ def _connected(connection: Connection, needs: tuple[Key, ...] = ()) -> Examinati
             raise outcome.error
         if outcome.caution is None:
             return Found(outcome.found)
-        message, hint, why = outcome.caution
+        message, hint, why, _ = outcome.caution
         finding = Finding(check, Severity.WARNING, message, connection.what, hint=hint, why=why, docs=docs_of(check))
         return Found(outcome.found, (finding,))
 

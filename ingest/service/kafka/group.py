@@ -234,11 +234,13 @@ def offsets_of_group(connection: KafkaConnection, group: str, topics: Sequence[s
     Raises:
         ConfigError: the name is empty.
         NotFoundError: it has none of these topics.
+        GroupInUseError: it has members, which would read the same records.
         SourceUnavailableError: the cluster does not answer.
     """
     if not group:
         raise ConfigError(f'"{OF_GROUP}" names no consumer group', hint=f"write {OF_GROUP}NAME")
     with closing(GroupOffsets(connection, group)) as offsets:
+        offsets.refuse_members()
         found = offsets.committed(topics)
     if not found:
         raise NotFoundError(

@@ -1,14 +1,13 @@
 """The positions of Kafka pipelines in Spark's checkpoints: start, end and acknowledged offsets of micro-batches."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from ingest.api import RecordPlace, TopicPartition
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
 from ingest.durable.record import Record
-from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.streaming.batch_log import OffsetRanges
 from ingest.spark.streaming.checkpoint import Checkpoint
 
@@ -17,19 +16,6 @@ RESET = "reset.json"
 File of the checkpoint of a reset: `built_in`, the folder in which it was built, and whether events may be counted again
 (`recount`).
 """
-
-
-def identity_of_offsets(settings: KafkaSourceSettings, cluster: str, topics: Sequence[str]) -> dict[str, str]:
-    """
-    What offsets belong to, beside the kind of the source.
-
-    Args:
-        settings: of the source.
-        cluster: its id.
-        topics: those that the source reads now.
-    """
-    pattern = settings.topics_pattern
-    return {"cluster": cluster, "topics": f"pattern {pattern}" if pattern is not None else ",".join(sorted(topics))}
 
 
 def by_topic(offsets: Mapping[TopicPartition, int]) -> dict[str, dict[int, int]]:

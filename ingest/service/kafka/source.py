@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, ClassVar
 from ingest.amounts import counted
 from ingest.api import (
     ConfigError,
-    ConflictError,
     Example,
     IngestError,
     NotFoundError,
@@ -23,17 +22,10 @@ from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
 from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.group import OF_GROUP, OffsetCommitter, leave_topics, offsets_of_group, set_group_offsets
-from ingest.service.kafka.positions import (
-    acknowledged_offsets,
-    by_topic,
-    identity_of_offsets,
-    kafka_offsets,
-    offset_ranges,
-    splits_of,
-)
+from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
-from ingest.sources.kafka import KafkaSourceSettings, Start, required_topics_of, topics_of
+from ingest.sources.kafka import KafkaSourceSettings, Start, identity_of_offsets, required_topics_of, topics_of
 from ingest.spark.jars import connector_jars
 from ingest.spark.streaming.batch_time import newest_noted, newest_time
 
@@ -215,12 +207,6 @@ class KafkaSource(Source[KafkaSourceSettings]):
     def _first_start(self, topics: list[str]) -> Start:
         """The start position of a new checkpoint; refuses one that would silently lose or repeat events."""
         if self._checkpoint.exists:
-            if self.context.start_from is not None:
-                raise ConflictError(
-                    f'pipeline "{self.context.pipeline}" has a checkpoint and resumes there, '
-                    f'not at "{self.context.start_from}"',
-                    hint=f'omit --start-from, or move "{self._checkpoint.folder}" away first',
-                )
             return self.settings.start
         resume_at = self.context.resume_at()
         if resume_at is not None and self.context.start_from is not None:
@@ -236,6 +222,8 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 text="the committed positions of its tables",
             )
         with closing(GroupOffsets(self.settings, self.group)) as group:
+            if self.context.start_from == "group":
+                group.refuse_members()
             entries = group.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}
         if self.context.start_from is None:

@@ -10,8 +10,9 @@ import errno
 import json
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from ingest.api import CheckpointError, ConflictError, IngestError
 from ingest.durable import StatePath, file_errors, sync_folder, write_durably
@@ -34,12 +35,10 @@ class Restart:
     Attributes:
         resume: with the same source, at the acknowledged positions if possible.
         anew: with another source.
-        changed: name of a part of the identity -> how to go on with the checkpoint although this part has changed.
     """
 
     resume: str
     anew: str
-    changed: Mapping[str, str] = field(default_factory=dict)
 
 
 READS_ALL = Restart(resume="start again, which reads everything again", anew="start again, which reads everything")
@@ -55,11 +54,15 @@ class Checkpoint:
     Args:
         folder: of the checkpoint.
         restart: how the source starts without it, for hints.
+        changed: name of a part of the identity -> how to go on although this part has changed, for hints.
     """
 
-    def __init__(self, folder: StatePath, restart: Restart = READS_ALL) -> None:
+    def __init__(
+        self, folder: StatePath, restart: Restart = READS_ALL, changed: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
         self.folder = folder
         self._restart = restart
+        self._changed = changed
         self._start_is_synced = False
         self._lock = folder_lock(
             folder,
@@ -237,7 +240,7 @@ class Checkpoint:
         # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name) and name not in may_differ:
-                go_on = self._restart.changed.get(name)
+                go_on = self._changed.get(name)
                 raise ConflictError(
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',

@@ -7,11 +7,15 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from ingest import cli
+from ingest.kafka import admin, offsets
+from ingest.kafka.settings import KafkaConnection
+from ingest.service import run
 
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(cli.__file__).parents[2]), "JAVA_HOME": "/nowhere", "TERM": "xterm"}
 SAID = "Spark is starting, which takes some seconds"
@@ -29,6 +33,72 @@ def test_the_first_line_of_the_log_is_that_spark_starts(pipeline: Path, options:
     first, *_ = lines(done.stderr)
     assert (done.returncode != 0, first["level"], first["message"]) == (True, "info", "Spark is starting")
     assert SAID not in done.stdout + done.stderr  # no terminal waits for it
+
+
+class Cluster:
+    """Kafka, whose groups have an offset of the topic "ticks", and perhaps a member."""
+
+    members: ClassVar[list[dict[str, str]]] = []
+
+    def __init__(self, connection: KafkaConnection) -> None:
+        self.brokers = connection.brokers
+
+    def describe_cluster(self) -> dict[str, Any]:
+        return {"cluster_id": "c"}
+
+    def list_group_offsets(self, group: str) -> dict[str, dict[TopicPartition, OffsetAndMetadata]]:
+        return {group: {TopicPartition("ticks", 0): OffsetAndMetadata(7, "", None)}}
+
+    def describe_groups(self, groups: list[str]) -> dict[str, Any]:
+        return {group: {"error": None, "members": self.members} for group in groups}
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class TestBeforeSpark:
+    """A start that is refused is refused before Spark starts, which takes half a minute on a busy machine."""
+
+    TEXT = """\
+version: 1
+stores: {s: {rocksdb: {path: store}}}
+pipelines:
+  p:
+    source: {kafka: {brokers: "localhost:1", topics: [ticks]}}
+    decorators: [value: {attribute: "2hb_", value: "%{key}"}]
+    sinks: [attr2hbase: {table: t}]
+"""
+
+    @pytest.fixture
+    def started(self, ingest, folder, monkeypatch):
+        def no_spark(*_arguments: object, **_options: object) -> None:
+            raise AssertionError("Spark was started")
+
+        monkeypatch.setattr(admin, "admin_client", Cluster)
+        monkeypatch.setattr(offsets, "admin_client", Cluster)
+        monkeypatch.setattr(run, "open_session", no_spark)
+        (folder / "p.yaml").write_text(self.TEXT)
+        return lambda *options: ingest("run", "--once", "p.yaml", *options)
+
+    def test_position_must_be_chosen(self, started):
+        result = started()
+        assert (result.code, "there is no checkpoint" in result.err) == (3, True)
+
+    def test_members_of_the_group_must_end(self, started, monkeypatch):
+        monkeypatch.setattr(Cluster, "members", [{"client_id": "connector", "client_host": "/10.0.0.7"}])
+        for position in ("group", "group:connect-hits"):
+            result = started("--start-from", position)
+            assert (result.code, "active member, which would read the same records" in result.err) == (1, True)
+
+    def test_checkpoint_of_other_topics(self, started, folder):
+        checkpoint = folder / "data" / "state" / "checkpoints" / "p"
+        (checkpoint / "sources" / "0").mkdir(parents=True)
+        (checkpoint / "sources" / "0" / "0").write_text('v1\n{"other":{"0":3}}')
+        (checkpoint / "identity.json").write_text('{"source": "kafka", "cluster": "c", "topics": "other"}')
+        # a start position is for a pipeline without a checkpoint
+        result = started("--start-from", "group")
+        assert (result.code, 'was made for topics "other"' in result.err) == (4, True)
+        assert "the pipeline resumes at its checkpoint" in result.err
 
 
 @pytest.mark.parametrize("redirected", [False, True], ids=["terminal", "log-in-a-file"])

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -157,8 +157,13 @@ class TestConnect:
 class Cluster:
     """A fake Kafka client; topics whose names start with "there" exist."""
 
+    members: ClassVar[list[dict[str, Any]]] = []
+
     def __init__(self, connection: KafkaConnection) -> None:
         self.brokers = connection.brokers
+
+    def describe_cluster(self) -> dict[str, Any]:
+        return {"cluster_id": "c"}
 
     def describe_topics(self, names: list[str]) -> list[dict[str, Any]]:
         return [
@@ -177,6 +182,9 @@ class Cluster:
     def list_group_offsets(self, group: str) -> dict[str, Any]:
         part, committed = SimpleNamespace(topic="there-read", partition=0), SimpleNamespace(offset=7, metadata="")
         return {group: SimpleNamespace(items=lambda: [(part, committed)])}
+
+    def describe_groups(self, groups: list[str]) -> dict[str, Any]:
+        return {group: {"error": None, "members": self.members} for group in groups}
 
     def close(self) -> None:
         """Nothing to close."""
@@ -255,9 +263,31 @@ pipelines:
         assert f"         {advice}" in result.out
         assert validated("there-read", "there-dead", "--strict").code == 2
         planned = folder / "data" / "state" / "checkpoints" / "p" / "offsets" / "0"
+        assert result.err.splitlines()[-1].startswith("p.yaml: can run, ")  # and no command that would be refused
         planned.parent.mkdir(parents=True)
         planned.touch()
         assert "WARNING" not in validated("there-read", "there-dead").out
+
+    def test_members_of_the_group_are_a_warning(self, validated, monkeypatch):
+        """The connector whose place the pipeline takes still runs."""
+        members = [{"client_id": f"connector-{number}", "client_host": "/10.0.0.7"} for number in range(7)]
+        monkeypatch.setattr(Cluster, "members", members)
+        found = validated("there-read", "there-dead").out
+        assert 'group "attr2hbase-p" has 7 active members, which would read the same records: connector-0' in found
+        assert "connector-4 at 10.0.0.7 and 2 more" in found
+        assert "wait until they have left the group" in found
+
+    def test_other_topics_than_those_of_the_checkpoint_are_a_warning(self, validated, folder):
+        checkpoint = folder / "data" / "state" / "checkpoints" / "p"
+        (checkpoint / "offsets").mkdir(parents=True)
+        (checkpoint / "offsets" / "0").touch()
+        identity = {"source": "kafka", "cluster": "c", "topics": "there"}
+        (checkpoint / "identity.json").write_text(json.dumps(identity))
+        assert "WARNING" not in validated("there", "there-dead").out
+        result = validated("there, there-too", "there-dead")
+        assert 'was made for topics "there", the configuration says "there,there-too"' in result.out
+        assert "'attr2hbase offsets reset --to remaining'" in result.out
+        assert result.err.splitlines()[-1].startswith("p.yaml: can run, ")
 
     def test_missing_topics_are_reported(self, validated):
         result = validated("ticks", "ticks-dead")
