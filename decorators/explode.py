@@ -16,7 +16,7 @@ from ingest.decorating.choices import FailureAction
 from ingest.decorating.errors import TooManyPartsError
 from ingest.formats import byte_order_marks
 from ingest.formats.byte_numbers import CR
-from ingest.formats.json_text import refuse_constant
+from ingest.formats.json_text import not_utf8, refuse_constant
 
 _OPENING, _CLOSING = '{["', '}]"'  # of values that need no white space beside them
 _BLANKS = re.compile(r"[ \t\n\r]*")  # JSON's white space
@@ -228,7 +228,7 @@ class Explode(FanOut[ExplodeSettings]):
                 if not is_end:
                     at = _after_blanks(text, at + 1)
         except ValueError as error:  # from the decoder, or not UTF-8
-            raise _json_error(f"the text is not a JSON array: {error}") from error
+            raise _json_error(not_utf8(data) or f"the text is not a JSON array: {error}") from error
         except RecursionError as error:
             raise TooDeepError("nested too deep") from error
         if _after_blanks(text, at + 1) != len(text):
@@ -248,7 +248,7 @@ class Explode(FanOut[ExplodeSettings]):
                 if at == end < len(text) and text[end - 1] not in _CLOSING and text[end] not in _OPENING:
                     raise _json_error(f"expected white space at character {end}")
         except ValueError as error:  # from the decoder, or not UTF-8
-            raise _json_error(f"the text is not a sequence of JSON values: {error}") from error
+            raise _json_error(not_utf8(data) or f"the text is not a sequence of JSON values: {error}") from error
         except RecursionError as error:
             raise TooDeepError("nested too deep") from error
         return parts

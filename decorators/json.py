@@ -69,10 +69,10 @@ class Json(Decorator[JsonSettings]):
     """
     Set an attribute for each member of a JSON object; nested objects get dotted names.
 
-    Text is UTF-8, booleans are `true` and `false`, numbers keep their digits as written, even -0 and 1e400. If a
-    member repeats in an object, its last value wins. Two members with different values that get one name, as in
-    `{"a.b": 1, "a": {"b": 2}}`, fail the event: set another `separator`, or another prefix in `elements`. Empty
-    objects set nothing.
+    Text is UTF-8, and a byte order mark before it is ignored; booleans are `true` and `false`, numbers keep their
+    digits as written, even -0 and 1e400. If a member repeats in an object, its last value wins. Two members with
+    different values that get one name, as in `{"a.b": 1, "a": {"b": 2}}`, fail the event: set another `separator`, or
+    another prefix in `elements`. Empty objects set nothing.
 
     With `numbers: auto` a number without fraction and exponent is an int64, so a member that is 1 in one event and 1.5
     in another gets two types, and no reader can tell them apart. Use `numbers: float64` for such members.
@@ -82,6 +82,9 @@ class Json(Decorator[JsonSettings]):
     their text. An empty element gives the prefix alone: the empty qualifier, or with `sys_family` a cell of that
     family. An empty or absent array, and with `on_null: unset` or `empty` a null in its place, sets nothing. Nor does a
     member of an array or object that becomes text, by `arrays` or `max_levels`.
+
+    Without `prefix`, whoever writes the object chooses the names of the attributes: a member `2hb_web:x` becomes a cell
+    of a sink `attr2hbase`, and `2hb_` its row key. Set a `prefix`, or name the members in `only`.
 
     Source: own design.
     """
@@ -212,7 +215,8 @@ class Json(Decorator[JsonSettings]):
             text = _without_header(text)
         content = read_json(text)
         if type(content) is not dict:
-            raise BadJsonError("not a JSON object")
+            is_array = type(content) is list
+            raise BadJsonError("not a JSON object", hint="`explode` makes events of an array" if is_array else None)
         return attributes_of(content, text, self._flattening.attributes)
 
 

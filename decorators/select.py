@@ -13,7 +13,9 @@ class SelectSettings(Settings):
 
     other_names: ClassVar[None] = None
 
-    attributes: list[str] = option("Names of the attributes to keep.", example=["2hb_", "2hb_web:url"], min_length=1)
+    attributes: list[str] = option(
+        "Names of the attributes to keep; `[]` removes all.", example=["2hb_", "2hb_web:url"]
+    )
 
     def may_remove(self, name: str) -> bool:
         """All that are not listed."""
@@ -29,7 +31,8 @@ class Select(Decorator[SelectSettings]):
     """
     Keep only the listed attributes; those that the event does not have are ignored.
 
-    Body, host, priority and times stay. To list the attributes to remove instead, use `remove`.
+    Body, host, priority and times stay. To list the attributes to remove instead, use `remove`. To keep
+    headers of Kafka records from being read at all, use the source's `headers`.
 
     Source: Flume decorator `select`.
     """
@@ -41,6 +44,9 @@ class Select(Decorator[SelectSettings]):
             settings="{attributes: [a]}",
             attributes={"a": "1", "b": "2"},
             after={"b": None},
+        ),
+        Example(
+            "none of two", settings="{attributes: []}", attributes={"a": "1", "b": "2"}, after={"a": None, "b": None}
         ),
         Example("an absent attribute is ignored", settings="{attributes: [a, c]}", attributes={"a": "1"}, after={}),
     )

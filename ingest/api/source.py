@@ -77,6 +77,7 @@ class Decoding:
             for a source whose own records have none.
         on_repeated_header: which value of repeated headers counts.
         header_separator: between the values that `join` joins.
+        headers: names of the headers of a record that are read; None for all.
         encoding: of the values, which become UTF-8.
     """
 
@@ -86,6 +87,7 @@ class Decoding:
     has_unread: bool = False
     on_repeated_header: RepeatedHeaders = RepeatedHeaders.LAST
     header_separator: str = ","
+    headers: frozenset[str] | None = None
     encoding: Encoding = Encoding.UTF8
 
 

@@ -31,8 +31,17 @@ def read_json(text: bytes) -> object:
         unmarked = text.removeprefix(byte_order_marks.UTF8)
         if len(unmarked) < len(text) and not unmarked.startswith(byte_order_marks.UTF8):
             return read_json(unmarked)
-        raise BadJsonError(f"not JSON: {error}") from error
+        raise BadJsonError(not_utf8(text) or f"not JSON: {error}") from error
     return content
+
+
+def not_utf8(text: bytes) -> str | None:
+    """Which byte of a text is not UTF-8, in words; None if it is UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        return f"the text is not UTF-8 (byte {error.start} is {text[error.start]:02X})"
+    return None
 
 
 def attributes_of(
@@ -115,7 +124,7 @@ def _with_large_numbers(text: bytes) -> object:
         content = _with_numbers_as_written(text)
         json.dumps(content, ensure_ascii=False).encode()  # rejects lone surrogates, which Python's decoder accepts
     except ValueError as error:  # from the decoder or from UTF-8
-        raise BadJsonError(f"not JSON: {error}") from error
+        raise BadJsonError(not_utf8(text) or f"not JSON: {error}") from error
     except RecursionError as error:
         raise TooDeepError("nested too deep") from error
     return content

@@ -2,7 +2,8 @@
 Decodes records into events.
 
 The body is the record's value. Headers named `host`, `priority` and `nanos` set the event's core fields; all others
-become attributes. If a name repeats, the last value wins, or what `on_repeated_header` says; a null value is empty.
+become attributes. The source's `headers` may name those that are read. If a name repeats, the last value wins, or what
+`on_repeated_header` says; a null value is empty.
 Without those headers the host is "", the priority INFO, and the nanos follow from the record's timestamp and position
 (`ingest.api.nanos_of`).
 
@@ -19,7 +20,7 @@ Formats:
 Source: the envelopes of Flume's JSON and Avro events.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 
@@ -97,12 +98,25 @@ class Decoder:
         self._has_unread = decoding.has_unread
         self._repeated = decoding.on_repeated_header
         self._separator = name_to_bytes(decoding.header_separator)
+        self._headers = decoding.headers
         self._encoding = None if decoding.encoding is Encoding.UTF8 else decoding.encoding
 
     def _refused_tombstone(self) -> str:
         if self._tombstones is Tombstones.DROP:
             return TombstoneError.code
         raise TombstoneError("the record has no value", hint="see the source's `tombstones`")
+
+    def _read_headers(self, event: Event, headers: Sequence[tuple[str, bytes | None]]) -> int:
+        """Set the attributes of a new event; returns their bytes."""
+        if self._headers is not None:
+            headers = [each for each in headers if each[0] in self._headers]
+        size = 0
+        for header, content in headers:
+            text = event.attributes[header] = content or b""
+            size += len(header) + len(text)
+        if len(headers) > len(event.attributes) and self._repeated is not RepeatedHeaders.LAST:
+            event.attributes.update(self._of_repeated(headers))
+        return size
 
     def _of_repeated(self, headers: Iterable[tuple[str, bytes | None]]) -> dict[str, bytes]:
         """The first or the joined values of all headers but those of core fields."""
@@ -151,11 +165,7 @@ class Decoder:
         )
         beside = len(event.key)
         if headers:
-            for header, content in headers:
-                text = event.attributes[header] = content or b""
-                beside += len(header) + len(text)
-            if len(headers) > len(event.attributes) and self._repeated is not RepeatedHeaders.LAST:
-                event.attributes.update(self._of_repeated(headers))
+            beside += self._read_headers(event, headers)
         if beside > self._max_beside_bytes:
             raise DecodeError(
                 f"the key and the headers have {beside} bytes; the limit is {self._max_beside_bytes}",

@@ -177,6 +177,12 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
         le=MAX_BATCH_BYTES,
     )
     format: Format = option("How a value holds an event: raw, json or flume_avro.", default="raw", strict=False)
+    headers: list[str] | None = option(
+        "Only these headers are read; all when left out, none with `[]`. A producer chooses the names of its headers, "
+        "and one such as `2hb_web:url` becomes a cell if no decorator replaces or removes it.",
+        default=None,
+        example=["host", "file"],
+    )
     on_repeated_header: RepeatedHeaders = option(
         "If a record has several headers of one name, the attribute gets the `first` or `last` value, or all of them, "
         "with `header_separator` between them (`join`). Of `host`, `priority` and `nanos` the last one counts.",
@@ -235,7 +241,13 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
             self.tombstones,
             on_repeated_header=self.on_repeated_header,
             header_separator=self.header_separator,
+            headers=None if self.headers is None else frozenset(self.headers),
         )
+
+    @property
+    def has_headers(self) -> bool:
+        """Whether any may be read."""
+        return self.headers != []
 
     @property
     def summary(self) -> str:

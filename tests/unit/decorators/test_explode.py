@@ -225,3 +225,9 @@ def test_existing_attribute_fails_if_written_once():
 )
 def test_invalid_options_are_rejected(errors_of, settings, expected):
     assert errors_of(Explode, settings) == expected
+
+
+@pytest.mark.parametrize("settings", ["{}", "{form: values}"])
+def test_message_names_the_byte_that_is_not_utf8(settings):
+    with pytest.raises(DecorateError, match=r"^the text is not UTF-8 \(byte 2 is FF\)$"):
+        bodies(settings, b'["\xff"]')

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from decorators.json import Json
+from ingest.api import DecorateError
 from ingest.testing.events import event_of, settings_of
 
 
@@ -164,6 +165,22 @@ def test_not_an_object(refusal_of, attributes_after, body):
     assert refusal_of(Json, "{}", body) == "bad_json"
     assert attributes_after(Json, "{on_invalid: keep}", body) == {}
     assert Json(settings_of(Json.settings_class(), "{on_invalid: drop}")).decorate(event_of(body)) is False
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        (b"[1]", "not a JSON object; `explode` makes events of an array"),
+        (b"7", "not a JSON object"),
+        (b"\xff{}", "the text is not UTF-8 (byte 0 is FF)"),
+        (b'{"n": 1e400, "t": "\xc3"}', "the text is not UTF-8 (byte 19 is C3)"),
+        (b"{", "not JSON: unexpected end of data: line 1 column 2 (char 1)"),
+    ],
+)
+def test_message_says_what_the_text_is(body, message):
+    with pytest.raises(DecorateError) as caught:
+        Json(settings_of(Json.settings_class(), "{}")).decorate(event_of(body))
+    assert str(caught.value) == message
 
 
 def test_reads_an_attribute(attributes_after):

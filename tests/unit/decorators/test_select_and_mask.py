@@ -20,10 +20,6 @@ def test_select_rejects_a_duplicate_name(errors_of):
     assert errors_of(Select, "{attributes: [a, a]}") == [("conflict", ())]
 
 
-def test_select_needs_a_name(errors_of):
-    assert errors_of(Select, "{attributes: []}") == [("too_short", ("attributes",))]
-
-
 def test_select_keeps_core_fields():
     event = event_of("body", {"a": "1"}, host="h", timestamp_ms=5, nanos=6)
     Select(settings_of(Select.settings_class(), "{attributes: [x]}")).decorate(event)

@@ -27,6 +27,7 @@ from ingest.api import (
     nanos_of,
 )
 from ingest.sources.decoding import Decoder
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.sources.unread import unread_record
 
 AVRO = {
@@ -136,6 +137,21 @@ class TestRaw:
         """KIP-82: names may repeat and have an order; those of agents and of headers that override others do."""
         found = decoder(on_repeated_header=option).decode(record(headers=headers)).attributes
         assert {name: found[name] for name in expected} == expected
+
+    @pytest.mark.parametrize(
+        ("names", "host", "expected"),
+        [(None, "a", {"x": b"1", "y": b"2"}), (["y", "z"], "", {"y": b"2"}), (["host"], "a", {}), ([], "", {})],
+    )
+    def test_only_named_headers_are_read(self, names, host, expected):
+        settings = KafkaSourceSettings(brokers="localhost:9092", topics=["t"], group="g", headers=names)
+        event = Decoder(settings.decoding).decode(record(headers=[("x", b"1"), ("host", b"a"), ("y", b"2")]))
+        assert (event.host, event.attributes) == (host, expected)
+
+    def test_headers_that_are_not_read_do_not_count(self):
+        headers = [("x", b"1" * (1 << 20)), ("y", b"2")]
+        with pytest.raises(DecodeError, match="the key and the headers"):
+            decoder().decode(record(headers=headers))
+        assert decoder(headers=frozenset("y")).decode(record(headers=headers)).attributes == {"y": b"2"}
 
     def test_null_header_is_empty(self):
         assert decoder().decode(record(headers=[("x", None)])).attributes == {"x": b""}
