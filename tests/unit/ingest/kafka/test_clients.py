@@ -5,7 +5,9 @@ import socket
 import ssl
 from contextlib import closing
 
+import crc32c
 import kafka
+import kafka.record.util
 import pytest
 
 from ingest.api import Disposition, SourceError, SourceUnavailableError
@@ -79,3 +81,9 @@ def test_error_names_the_file_that_cannot_be_used(tmp_path, option, content):
     with pytest.raises(SourceError, match=r"file\.pem") as caught:
         options(**{option: str(path)})
     assert caught.value.disposition is Disposition.STOP
+
+
+def test_checksums_of_records_are_computed_in_c_with_the_extra_crc32c():
+    """As the guide to the sink kafka says: the client takes the package's function if it is installed."""
+    assert kafka.record.util.calc_crc32c.__defaults__ == (crc32c.crc32c,)
+    assert kafka.record.util.calc_crc32c(b"123456789") == kafka.record.util.crc32c_py(b"123456789") == 0xE3069283
