@@ -24,8 +24,10 @@ TOOLS = {
     "seatunnel": "SeaTunnel",
     "flink-sql": "Flink SQL",
 }
-PAIRS = [*((tool, 0) for tool in TOOLS), ("nifi", 1), ("nifi", 2)]
+PAIRS = [*((tool, 0) for tool in TOOLS), ("nifi", 1), ("nifi", 2), ("nifi", 3)]
 """A tool, and which of the configurations of its page."""
+LAYOUTS = [("nifi", 4), ("nifi", 5)]
+"""Pipelines for a flow that the page describes in words."""
 
 
 def guide(tool: str) -> str:
@@ -64,10 +66,10 @@ def replaced(tool: str, number: int) -> tuple[list[str], str]:
 def test_each_pipeline_of_a_page_is_tested(tool: str):
     found = [block for block in blocks(tool, "yaml") if "\npipelines:\n" in block]
     assert pipelines(tool) == found
-    assert len(found) == sum(other == tool for other, _ in PAIRS)
+    assert len(found) == sum(other == tool for other, _ in PAIRS + LAYOUTS)
 
 
-@pytest.mark.parametrize(("tool", "number"), PAIRS)
+@pytest.mark.parametrize(("tool", "number"), PAIRS + LAYOUTS)
 def test_pipeline_passes_its_tests(tool: str, number: int, tmp_path: Path):
     done = run_tests(pipelines(tool)[number], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
