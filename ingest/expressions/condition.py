@@ -1,6 +1,6 @@
 """Conditions, as in `when:` and rules, compiled once; an option type."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -112,6 +112,11 @@ class Condition:
             holds=holds,
             lint_warnings=tuple(compiler.lint_warnings),
         )
+
+    def for_values(self) -> "Condition":
+        """The same for events of records with a value; no tombstone meets it. It has the same text."""
+        holds = self.holds
+        return replace(self, holds=lambda event: not event.tombstone and holds(event))
 
     def __reduce__(self) -> tuple[object, ...]:
         return Condition.parse, (self.text, self.zone)

@@ -141,7 +141,7 @@ def live_chain(plan: Plan, watcher: Watcher | None = None, schemas: Schemas | No
             BoundDecorator(
                 _decorator(component, known),
                 component.name,
-                _condition(component.settings, plan),
+                _decorator_condition(component.settings, plan),
                 component.on_error,
                 component.provider,
             )
@@ -150,6 +150,10 @@ def live_chain(plan: Plan, watcher: Watcher | None = None, schemas: Schemas | No
         watcher=watcher,
         max_event_bytes=plan.decoding.max_event_bytes,
     )
+
+
+_ANY_WITH_VALUE = Condition.parse("1 == 1").for_values()
+"""Met by all events but tombstones."""
 
 
 def _decorator(component: Component[Settings], schemas: Schemas) -> Any:
@@ -428,6 +432,14 @@ def may_delete(plan: Plan, store: str) -> bool:
     by_tombstone = plan.decoding.tombstones is Tombstones.DELETE
     sinks = plan.mapped_to(store)
     return any(by_tombstone or any(rule.delete is not None for rule in sink.settings.rules) for sink in sinks)
+
+
+def _decorator_condition(settings: Settings, plan: Plan) -> Condition | None:
+    """Of a decorator: a tombstone that is an event bypasses those that read the body, which it does not have."""
+    condition = _condition(settings, plan)
+    if plan.decoding.tombstones is not Tombstones.DELETE or "body" not in settings.reads():
+        return condition
+    return _ANY_WITH_VALUE if condition is None else condition.for_values()
 
 
 def _condition(settings: Settings, plan: Plan) -> Condition | None:

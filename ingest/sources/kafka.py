@@ -191,8 +191,9 @@ class KafkaSourceSettings(KafkaConnection, SourceSettings):
     )
     header_separator: str = option("Separator between joined values of headers.", default=",", example="; ")
     tombstones: Tombstones = option(
-        "Records without a value: drop, error, delete the row their key names, or keep them as events with an empty "
-        "body, so that a decorator can mark the row.",
+        "Records without a value: drop, error, delete the row that the decorators name in `2hb_`, or keep them as "
+        "events with an empty body, so that a decorator can mark the row. With `delete`, decorators that read the body "
+        "pass these records unchanged, so the row key must be made of the record's key or headers.",
         default="drop",
         strict=False,
     )

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from decorators.explode import Explode
 from decorators.filter import Filter
 from decorators.json import Json
 from decorators.regex import Regex
@@ -307,6 +308,27 @@ class TestRecords:
         one = dry_run((Value, "{attribute: 2hb_, value: '%{key}'}"), tombstones=Tombstones.DELETE)
         (line,) = lines(one, {"record": {"value": None, "key": "k"}})
         assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
+
+    def test_tombstone_bypasses_decorators_that_read_the_body(self):
+        """It has no fields to parse, and would be a dead letter in place of a delete."""
+        chain = (
+            (Json, "{prefix: '2hb_f:'}"),
+            (Regex, "{pattern: '(?P<n>[0-9]+)', when: exists(topic)}"),
+            (Explode, "{on_empty: error}"),
+            (Value, "{attribute: 2hb_, value: '%{key}'}"),
+        )
+        record = {"value": None, "key": "k", "topic": "t"}
+        (line,) = lines(dry_run(*chain, tombstones=Tombstones.DELETE), {"record": record})
+        assert (line["outcome"], line["puts"][0]["delete"], line["puts"][0]["row"]) == ("kept", "row", "k")
+        # a value that is empty is none of theirs
+        (line,) = lines(dry_run(*chain, tombstones=Tombstones.DELETE), {"record": record | {"value": ""}})
+        assert (line["outcome"], line["error"]["code"]) == ("failed", "bad_json")
+        (line,) = lines(dry_run(*chain, tombstones=Tombstones.KEEP), {"record": record})
+        assert (line["outcome"], line["error"]["code"]) == ("failed", "bad_json")
+        # one that reads an attribute runs
+        record |= {"headers": [["h", "{"]]}
+        (line,) = lines(dry_run((Json, "{source: h}"), tombstones=Tombstones.DELETE), {"record": record})
+        assert line["error"]["code"] == "bad_json"
 
     def test_kept_tombstone_marks_its_row(self):
         chain = (Value, "{attribute: 2hb_, value: '%{key}'}"), (Value, "{attribute: '2hb_f:deleted', value: 'true'}")
