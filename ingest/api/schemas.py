@@ -58,10 +58,13 @@ class SchemaNotLookedUpError(DecorateError):
 
 
 class SchemaNotCachedError(DecorateError):
-    """A dry run, which asks no registry, has no schema with the ID before the value."""
+    """A dry run has no schema with the ID before the value; it asks the registry only for records of topics."""
 
     code = "schema_not_cached"
-    remedy = "Run the pipeline once with such a record, or declare the schema: `registry: {schemas: {ID: …}}`."
+    remedy = (
+        "Read records of the topic with `--topic`, run the pipeline once with such a record, or declare the schema: "
+        "`registry: {schemas: {ID: …}}`."
+    )
 
 
 class RunAgainError(IngestError):

@@ -79,7 +79,8 @@ def diff(  # noqa: PLR0913 - the options of the command
             sample, events_of = _given(after, name, events=events, lines=lines, topic=topic, at=at, content=content)
             if sample.is_cut:
                 _note_cut(out, name, len(sample.given), topic)
-            result = _compared((before, old_catalog), (after, new_catalog), name, tuple(sample.given))
+            asks = topic is not None
+            result = _compared((before, old_catalog), (after, new_catalog), name, tuple(sample.given), asks=asks)
             found["events_of"] = events_of
             found["limit_bytes"] = SAMPLE_BYTES if sample.is_cut else None
             found["options"] = [each.to_json() for each in changed_options(name, before, after)]
@@ -179,7 +180,12 @@ def _note_cut(out: Output, pipeline: str, compared: int, wanted: int | None) -> 
 
 
 def _compared(
-    old: "tuple[Configuration, Catalog]", new: "tuple[Configuration, Catalog]", name: str, given: "tuple[Given, ...]"
+    old: "tuple[Configuration, Catalog]",
+    new: "tuple[Configuration, Catalog]",
+    name: str,
+    given: "tuple[Given, ...]",
+    *,
+    asks: bool,
 ) -> "Diff":
     from ingest.dry_run import DryRun
     from ingest.dry_run.diff import Diff, Results
@@ -187,8 +193,8 @@ def _compared(
 
     # each is planned just before it runs, with its own files of plugins
     results = [
-        Results.of(DryRun(plan_of(each, each.pipelines[name], catalog), each.tables.values()).run(given))
-        for each, catalog in (old, new)
+        Results.of(DryRun(plan, each.tables.values(), asks_registry=asks).run(given))
+        for each, plan in ((each, plan_of(each, each.pipelines[name], catalog)) for each, catalog in (old, new))
     ]
     return Diff(given, *results)
 

@@ -63,7 +63,8 @@ def explain(  # noqa: PLR0913 - the options of the command
     refuse_stdin_twice({"the pipeline file": file, "--events": events, "--lines": lines})
     configuration, catalog = loaded(out, file)
     chosen = pipeline_of(configuration, pipeline)
-    dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
+    plan, tables = plan_of(configuration, chosen, catalog), configuration.tables.values()
+    dry_run = DryRun(plan, tables, asks_registry=topic is not None)
     read = given_by(chosen, events, lines, topic, at)
     given = _not_empty(own_events(configuration, chosen)[0]) if read is None else read
     print_plugins(out, configuration, catalog)

@@ -84,7 +84,8 @@ def analyse(  # noqa: PLR0913 - the options of the command
     sample = RowKeySample()
     with out.progress("events") as show_progress:
         for chosen, inputs in given:
-            dry_run = DryRun(plan_of(configuration, chosen, catalog), configuration.tables.values())
+            plan, declared = plan_of(configuration, chosen, catalog), configuration.tables.values()
+            dry_run = DryRun(plan, declared, asks_registry=topic is not None)
             sample.add(dry_run, inputs, show_progress)
     prefixes = [from_readable(each) for each in prefix or ()]
     tables = analyses(configuration, catalog, sample, regions=regions, prefixes=prefixes, connect=connect)

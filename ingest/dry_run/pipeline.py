@@ -20,7 +20,8 @@ from ingest.pipeline.time_limit import TimeLimit
 from ingest.plan.assemble import dry_writes, live_bindings, live_chain, live_decoder
 from ingest.plan.plan import Plan
 from ingest.registry.cache import SchemaCache
-from ingest.registry.looking_up import CacheAlone, SchemaLookup
+from ingest.registry.client import RegistryClient
+from ingest.registry.looking_up import CacheAlone, CacheOrRegistry, SchemaLookup
 from ingest.registry.message import SCHEMAS
 from ingest.registry.table import SchemaTable
 
@@ -47,16 +48,19 @@ class DryRun:
 
     - A micro-batch has up to 10,000 events; consecutive events of one partition are a split.
     - Each run starts with empty tables, as declared in the file.
-    - Schemas of a registry are those of the file and those that the service has looked up on this machine.
+    - Schemas of a registry are those of the file and those that the service has looked up on this machine; others only
+      if it asks the registry.
     - After an event that fails with `on_error: stop`, the other events still run; the output shows the stop.
 
     Args:
         plan: of a checked configuration.
         tables: that the configuration declares.
+        asks_registry: whether schemas that are not known are looked up, as for records that are read from topics.
     """
 
-    def __init__(self, plan: Plan, tables: Collection[Table] = ()) -> None:
+    def __init__(self, plan: Plan, tables: Collection[Table] = (), *, asks_registry: bool = False) -> None:
         self._plan = plan
+        self._asks_registry = asks_registry
         self._tables = tuple(tables)
         self._policies = {component.name: component.on_error for component in (*plan.decorators, *plan.sinks)}
         self._without_stop = replace(
@@ -105,7 +109,7 @@ class DryRun:
             time_limit=TimeLimit([*chain.guarded, *guarded, *own.values()]),
             observer=observer,
         )
-        lookup = _schema_lookup(plan)
+        lookup = _schema_lookup(plan, asks=self._asks_registry)
         numbered = enumerate(inputs)
         while batch := list(islice(numbered, MAX_EVENTS)):
             records.load(batch)
@@ -127,11 +131,14 @@ class DryRun:
         return CaseResult(case, tuple(differences(case.expect, outputs)), outputs)
 
 
-def _schema_lookup(plan: Plan) -> SchemaLookup:
-    """The schemas of the file, and those that the service has looked up; a dry run asks no registry."""
+def _schema_lookup(plan: Plan, *, asks: bool) -> SchemaLookup:
+    """The schemas of the file, those that the service has looked up, and those of the registry if it may be asked."""
     registry = plan.registry
-    cache = None if registry is None or registry.url is None else SchemaCache(plan.state_dir, registry.url)
-    return SchemaLookup({} if registry is None else registry.declared, CacheAlone(cache))
+    if registry is None or registry.url is None:
+        return SchemaLookup({} if registry is None else registry.declared, CacheAlone(None))
+    cache = SchemaCache(plan.state_dir, registry.url)
+    source = CacheOrRegistry(cache, RegistryClient(registry)) if asks else CacheAlone(cache)
+    return SchemaLookup(registry.declared, source)
 
 
 def _stop_as_dead_letter(on_error: OnError) -> OnError:

@@ -12,7 +12,7 @@ from ingest.api.schemas import (
     WriterSchema,
 )
 from ingest.registry.cache import SchemaCache
-from ingest.registry.client import RegistryClient, UnusableSchemaError
+from ingest.registry.client import RegistryClient, RegistryRefusedError, RegistryUnavailableError, UnusableSchemaError
 from ingest.registry.message import KnownSchemas, ids_of
 
 MAX_UNKNOWN = 100
@@ -69,7 +69,7 @@ class CachedSource(SchemaSource):
 
 
 class CacheAlone(SchemaSource):
-    """The cache alone, for dry runs; there may be none."""
+    """The cache alone, for dry runs of records that are given; there may be none."""
 
     def __init__(self, cache: SchemaCache | None) -> None:
         self._cache = cache
@@ -83,6 +83,28 @@ class CacheAlone(SchemaSource):
                 hint=f"run the pipeline once with such a record, or write registry: {{schemas: {{{schema_id}: …}}}}",
             )
         return found
+
+
+class CacheOrRegistry(SchemaSource):
+    """The cache, else the registry, for dry runs of the records of topics; nothing is stored."""
+
+    def __init__(self, cache: SchemaCache, client: RegistryClient) -> None:
+        self._cache = cache
+        self._client = client
+
+    def schema(self, schema_id: int) -> WriterSchema | None:
+        """The cached one; else that of the registry."""
+        found = self._cache.get(schema_id)
+        if found is not None:
+            return found
+        try:
+            return self._client.schema(schema_id)
+        except (RegistryUnavailableError, RegistryRefusedError) as error:  # a dry run waits for nothing
+            raise SchemaNotCachedError(
+                f"the schema with the ID {schema_id} was not looked up yet, and the registry cannot say it: "
+                f"{error.message}",
+                hint=error.hint,
+            ) from error
 
 
 class NoSource(SchemaSource):

@@ -9,6 +9,7 @@ from kafka import KafkaAdminClient
 
 from ingest.cli import main
 from ingest.dry_run import source_records
+from tests.support.registry import Registry, serving_registry
 from tests.support.servers import Given, Kafka
 
 FILE = """
@@ -38,6 +39,29 @@ def test_explain_of_the_newest_records_and_those_from_a_time_on(
     assert rows_of("--topic", "2") == ["k8", "k9"]
     assert rows_of("--topic", "3", "--at", "1970-01-01T00:00:04Z") == ["k4", "k5", "k6"]
     assert rows_of("--topic", "3", "--at", "1971-01-01") == []
+
+
+def test_schemas_of_the_records_are_looked_up(kafka: Kafka, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A record that is given is decoded with what the service has looked up; nothing is stored for it."""
+    topic = kafka.create_topic("registered")
+    with serving_registry(Registry()) as registry:
+        schema = {"type": "record", "name": "r", "fields": [{"name": "q", "type": "string"}]}
+        value = b"\0" + registry.register(schema).to_bytes(4, "big") + b"\x02v"
+        kafka.produce(topic, [Given(value, key="k")])
+        decorators = 'decorators: [{avro: {header: confluent, prefix: "2hb_f:"}}, {value'
+        text = FILE.replace("decorators: [{value", decorators, 1) % (kafka.brokers, topic)
+        old, new = tmp_path / "old.yaml", tmp_path / "new.yaml"
+        old.write_text(f'{text}registry: {{url: "{registry.url}"}}\n')
+        new.write_text(old.read_text().replace('"%{key}"', '"%{key}x"'))
+        for command, expected in ((["explain", str(old)], 0), (["diff", str(old), str(new)], 1)):
+            capfd.readouterr()
+            assert main([*command, "--topic", "1", "--output", "json"]) == expected
+            shown = capfd.readouterr().out
+            assert ("schema_not_cached" in shown, '"k' in shown) == (False, True)
+        registry.broken = 503, b""
+        assert main(["explain", str(old), "--topic", "1", "--output", "json"]) == 0
+        assert "the registry cannot say it" in capfd.readouterr().out
+    assert not list(tmp_path.rglob("schemas"))
 
 
 def test_no_consumer_group_is_made(kafka: Kafka, tmp_path: Path) -> None:
