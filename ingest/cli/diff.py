@@ -189,14 +189,16 @@ def _compared(
 ) -> "Diff":
     from ingest.dry_run import DryRun
     from ingest.dry_run.diff import Diff, Results
+    from ingest.dry_run.matching import new_names
     from ingest.plan.assemble import plan_of
 
     # each is planned just before it runs, with its own files of plugins
-    results = [
-        Results.of(DryRun(plan, each.tables.values(), asks_registry=asks).run(given))
-        for each, plan in ((each, plan_of(each, each.pipelines[name], catalog)) for each, catalog in (old, new))
-    ]
-    return Diff(given, *results)
+    (before, old_catalog), (after, new_catalog) = old, new
+    new_plan = plan_of(after, after.pipelines[name], new_catalog)
+    new_results = Results.of(DryRun(new_plan, after.tables.values(), asks_registry=asks).run(given))
+    old_plan = plan_of(before, before.pipelines[name], old_catalog)
+    old_outputs = DryRun(old_plan, before.tables.values(), asks_registry=asks).run(given)
+    return Diff(given, Results.of(old_outputs, new_names(old_plan, new_plan)), new_results)
 
 
 def _plain(

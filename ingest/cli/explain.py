@@ -70,19 +70,17 @@ def explain(  # noqa: PLR0913 - the options of the command
     print_plugins(out, configuration, catalog)
     outcomes: dict[str, int] = {}
     reasons: dict[str, None] = {}
-    stops = False
     before: Mapping[str, Any] = {}
     for output in dry_run.run(given, until_decorators=until is Until.DECORATORS):
         outcome = str(output.line["outcome"])
         outcomes[outcome] = outcomes.get(outcome, 0) + 1
-        stops = stops or _stops(output.line)
         reasons |= dict.fromkeys(_reasons(output.line))
         line = output.line if raw else with_types(output.line, configuration.column_types)
         out.plain(line)
         _show(out, line, before)
         before = line
     out.done(", ".join(f"{number:,} {outcome}" for outcome, number in outcomes.items()) or "no events")
-    if "kept" in outcomes and not stops:
+    if "kept" in outcomes and "failed" not in outcomes:
         is_letter = isinstance(read, InputLines) and read.dead_letters
         out.next(command_line(file, "dead-letters replay") if is_letter else to_run(file, configuration))
     elif not out.is_json:

@@ -23,6 +23,7 @@ from ingest.api import IngestError
 from ingest.config.model import Table, column_types_in
 from ingest.config.test_cases import Given
 from ingest.dry_run.diff import Diff, Results
+from ingest.dry_run.matching import new_names
 from ingest.dry_run.pipeline import DryRun
 from ingest.dry_run.shortened import Limit, limited
 from ingest.masks import Masks
@@ -163,15 +164,16 @@ def _compared(content: bytes) -> dict[str, Any]:
 def _difference(content: bytes) -> dict[str, Any]:
     limit: Limit
     versions, given, limit = pickle.loads(content)  # noqa: S301 - from our own service
-    results, types = [], []
     masks = Masks()
-    for plan, tables in versions:
-        unpacked_plan = unpacked(plan)
-        declared: dict[str, Table] = pickle.loads(tables)  # noqa: S301 - as above
-        results.append(Results.of(DryRun(unpacked_plan, declared.values()).run(given)))
-        types.append(partial(column_types_in, declared))
-        masks.include(unpacked_plan.masks)
-    diff = Diff(tuple(given), *results)
+    plans, tables = [], []
+    for packed_plan, packed_tables in versions:
+        plans.append(unpacked(packed_plan))
+        masks.include(plans[-1].masks)
+        declared: dict[str, Table] = pickle.loads(packed_tables)  # noqa: S301 - as above
+        tables.append(declared)
+    before, after = (DryRun(plan, declared.values()).run(given) for plan, declared in zip(plans, tables, strict=True))
+    diff = Diff(tuple(given), Results.of(before, new_names(*plans)), Results.of(after))
+    types = [partial(column_types_in, declared) for declared in tables]
     return limited(lambda rows: diff.to_json(rows, *types), limit, masks)
 
 

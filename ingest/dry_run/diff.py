@@ -17,6 +17,9 @@ TypesOf = Callable[[str, str], ColumnTypes]
 """Table and store -> the types with which its values are shown."""
 
 
+_AS_THEY_ARE: Mapping[str, str] = {}
+
+
 class Change(StrEnum):
     """What happened to a row or a cell."""
 
@@ -41,8 +44,8 @@ class EventOutcome(NamedTuple):
     reason: str = ""
 
     @classmethod
-    def of(cls, output: Output) -> "EventOutcome":
-        """The outcome of an output of a dry run."""
+    def of(cls, output: Output, names: Mapping[str, str] = _AS_THEY_ARE) -> "EventOutcome":
+        """The outcome of an output of a dry run; of components that `names` has, with other names."""
         line: Mapping[str, Any] = output.line
         if line["outcome"] == "kept":
             return cls("kept")
@@ -50,7 +53,7 @@ class EventOutcome(NamedTuple):
         error = line["error"]
         reason = line["reason"] if error is None else error["code"]
         component = output.component or ("sinks" if output.came_out else "source")
-        return cls("stops" if stops else line["outcome"], component, reason)
+        return cls("stops" if stops else line["outcome"], names.get(component, component), reason)
 
     def to_json(self) -> dict[str, str]:
         """The same as plain data."""
@@ -120,11 +123,17 @@ class Results:
     logical: dict[_Row, bytes] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, outputs: Iterable[Output]) -> "Results":
-        """The results of the outputs of a run."""
+    def of(cls, outputs: Iterable[Output], names: Mapping[str, str] = _AS_THEY_ARE) -> "Results":
+        """
+        The results of the outputs of a run.
+
+        Args:
+            outputs: of the events.
+            names: of decorators and sinks in the results, by the names in the run; only those that differ are needed.
+        """
         found = cls()
         for output in outputs:
-            found._add(output)
+            found._add(output, names)
         found.orders = {
             row: _between_deletes(cells)
             for row, cells in found.orders.items()
@@ -132,9 +141,9 @@ class Results:
         }
         return found
 
-    def _add(self, output: Output) -> None:
+    def _add(self, output: Output, names: Mapping[str, str]) -> None:
         line: Mapping[str, Any] = output.line
-        number, outcome = line["input"], EventOutcome.of(output)
+        number, outcome = line["input"], EventOutcome.of(output, names)
         self.outcomes[number][outcome] += 1
         if line["error"] is not None:
             self.messages[number, outcome] = line["error"]["message"]
@@ -146,7 +155,8 @@ class Results:
                 self._write(number, row, cell, _Write(value, put["timestamp_ms"], put.get("ttl_ms")))
         for write in line.get("writes", ()):
             part = self.outcomes[number].total()
-            row = _Row("", write["sink"], f"event {number}{f', part {part}' if part > 1 else ''}".encode())
+            sink = names.get(write["sink"], write["sink"])
+            row = _Row("", sink, f"event {number}{f', part {part}' if part > 1 else ''}".encode())
             for name, value in _values_of(write):
                 self._write(number, row, _Cell("value", name.encode()), _Write(value))
 

@@ -124,7 +124,10 @@ class OutputObserver:
     def watch(self, bound: BoundDecorator, before: Event, made: Sequence[Event]) -> None:
         """Record what a decorator changed in an event; see `ingest.pipeline.chain.Watcher`."""
         so_far = self._history.get(before.origin, ())
-        heading: Line = {"decorator": bound.decorator.kind, "label": bound.decorator.settings.label}
+        heading: Line = {
+            "decorator": bound.name if (label := bound.decorator.settings.label) is None else bound.decorator.kind,
+            "label": label,
+        }
         if not made:
             self._history[before.origin] = (*so_far, {**heading, "changed": {}})
         for part, event in enumerate(made):

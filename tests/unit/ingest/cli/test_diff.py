@@ -101,6 +101,34 @@ def test_values_have_the_types_of_their_columns_unless_raw(ingest, write):
     )
 
 
+JSON = "json: {on_invalid: error, when: \"%{body} matches '9'\"}"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # an inserted decorator of the same kind numbers the others
+        ([JSON], ['json: {prefix: "x.", on_invalid: keep}', JSON]),
+        (['json: {prefix: "x.", on_invalid: keep}', JSON], [JSON]),
+        # a label is given to it
+        ([JSON], [JSON.replace("{", "{label: reader, ", 1)]),
+        # the same label, with other options
+        ([JSON.replace("{", "{label: reader, ", 1)], [JSON.replace("{", "{label: reader, separator: _, ", 1)]),
+    ],
+    ids=["inserted", "removed", "labelled", "same-label"],
+)
+def test_other_names_of_the_same_components_are_no_difference(ingest, write, old, new):
+    write(r"^(\w) (\d)$", r"^(\w) (\d)$", old, new, bodies=["a 1", "a 9"])
+    result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert (result.code, "failed" in result.out) == (0, False), result.out
+
+
+def test_component_that_another_one_replaces_has_another_name(ingest, write):
+    write(r"^(\w) (\d)$", r"^(\w) (\d)$", ["json: {on_null: empty}", JSON], [JSON, 'json: {prefix: "x."}'], ["a 1"])
+    result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
+    assert "1 event: failed in json#3 (old): bad_json -> failed in json#4: bad_json" in result.out
+
+
 def test_equal_results_end_with_0(ingest, write):
     write(r"^(\w) (\d+)$", r"^(\w) ([0-9]+)$")
     result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")

@@ -27,7 +27,23 @@ def test_text_shows_each_decorator(ingest, pipeline):
         "  filter  no change\n"
         "  regex: no_match: the pattern does not match\n"
     )
-    assert result.err == "1 kept, 1 dropped, 1 failed\nnext: attr2hbase run --once\n"
+    assert result.err == "1 kept, 1 dropped, 1 failed\nnext: attr2hbase describe error no_match\n"
+
+
+def test_decorator_has_one_name(ingest, folder):
+    (folder / "p.yaml").write_text(
+        "version: 1\nstores: {logs: {memory: {}}}\npipelines:\n  p:\n    source: {files: {path: ./in}}\n"
+        "    decorators: [{json: {prefix: '2hb_f:'}}, {json: {label: again}}, {json: {on_null: error}}]\n"
+        "    sinks: [{attr2hbase: {table: t}}]\n"
+    )
+    (folder / "e.jsonl").write_text(json.dumps({"body": '{"a": null}'}))
+    result = ingest("explain", "p.yaml", "--events", "e.jsonl")
+    assert result.out.splitlines() == [
+        "event 0 failed",
+        "  json#1        no change",
+        "  json (again)  no change",
+        '  json#3: null_value: "a" is null',
+    ]
 
 
 def test_text_shows_logical_and_physical_row_keys_of_a_table_with_buckets(ingest, folder):
@@ -320,22 +336,22 @@ def test_parts_of_an_event_are_numbered_and_earlier_decorators_are_shown_once(in
     found = ingest("explain", "p.yaml", "--events", "e.jsonl", "--until", "decorators").out
     assert found == (
         "event 0, part 1 dropped: filter\n"
-        "  value    2hb_ = k\n"
-        "  explode  2hb_a:l = x\n"
-        "  explode  word = x\n"
-        "  filter   dropped: filter\n"
+        "  value      2hb_ = k\n"
+        "  explode#2  2hb_a:l = x\n"
+        "  explode#3  word = x\n"
+        "  filter     dropped: filter\n"
         "event 0, part 0.0 kept\n"
-        "  explode  2hb_a:l = v;w\n"
-        "  explode  word = v\n"
-        "  filter   no change\n"
+        "  explode#2  2hb_a:l = v;w\n"
+        "  explode#3  word = v\n"
+        "  filter     no change\n"
         "event 0, part 0.1 kept\n"
-        "  explode  word = w\n"
-        "  filter   no change\n"
+        "  explode#3  word = w\n"
+        "  filter     no change\n"
         "event 1 kept\n"
-        "  value    2hb_ = k\n"
-        "  explode  2hb_a:l = v\n"
-        "  explode  word = v\n"
-        "  filter   no change\n"
+        "  value      2hb_ = k\n"
+        "  explode#2  2hb_a:l = v\n"
+        "  explode#3  word = v\n"
+        "  filter     no change\n"
     )
 
 
