@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ingest.api import Mutation
+from ingest.api import Delete, Mutation
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS, Batch
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.stream import Address
@@ -43,21 +43,26 @@ def requests_of(by_region: Iterable[tuple[Region, list[int]]], encoded: Sequence
         yield Request(server, batches)
 
 
-def without_repeated_rows(mutations: Sequence[Mutation]) -> Iterator[Sequence[int]]:
+def without_conflicts(mutations: Sequence[Mutation]) -> Iterator[Sequence[int]]:
     """
-    Indexes of mutations, none of which has the row key of another one, to be sent one group after the other.
+    Indexes of mutations in groups, to be sent one after the other, so that those of one row have the effect of their
+    order.
 
-    The first group has the first mutation of each row, the second one the second, and so on: those of a row stay in
-    order, and there are as many groups as a row has mutations.
+    HBase gives the mutations of a row in one batch one sequence number, so of two that write or delete the same cell
+    at the same time either may win. Puts of a row with different timestamps are in one group. Other mutations of a row
+    are not: its first one is in the first group, its second one in the second, and so on.
     """
     if len({mutation.row for mutation in mutations}) == len(mutations):
         yield range(len(mutations))
         return
+    deleted = {mutation.row for mutation in mutations if isinstance(mutation, Delete)}
     groups: list[list[int]] = []
-    counts: Counter[bytes] = Counter()
+    counts: Counter[tuple[bytes, int]] = Counter()
     for index, mutation in enumerate(mutations):
-        number = counts[mutation.row]
-        counts[mutation.row] += 1
+        row = mutation.row
+        place = (row, -1) if row in deleted else (row, mutation.timestamp_ms)
+        number = counts[place]
+        counts[place] += 1
         if number == len(groups):
             groups.append([])
         groups[number].append(index)

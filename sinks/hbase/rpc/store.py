@@ -91,7 +91,7 @@ class RpcStore(HBaseStore, BulkLoading):
         return "HBase's native RPC"
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Send the mutations, in one call for each server if none has a row key of another one."""
+        """Send the mutations, in one call for each server if no two of a row may conflict."""
         self._writer.apply(table, mutations, Attempts(self.settings.timeout, on_busy=self._busy_waits.append))
 
     def begin_loads(self) -> None:

@@ -25,7 +25,7 @@ from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Connection
-from sinks.hbase.rpc.division import Request, requests_of, without_repeated_rows
+from sinks.hbase.rpc.division import Request, requests_of, without_conflicts
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, write_error
 from sinks.hbase.rpc.multi import MAX_ROW_BYTES, BatchFailure, MultiEncoder, failures
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
@@ -65,7 +65,7 @@ class Writer:
             StoreError: as `errors` translates the exception of a server.
         """
         encoded = self._encoded(mutations)
-        for indexes in without_repeated_rows(mutations):
+        for indexes in without_conflicts(mutations):
             write = _Write(self._calls, self._multi, table, mutations, encoded, list(indexes))
             while write.remaining:
                 write.send(attempts.deadline_s)
@@ -105,7 +105,7 @@ class _Sent(NamedTuple):
 @dataclass(slots=True)
 class _Write:
     """
-    Mutations of one table, none of which has the row key of another one.
+    Mutations of one table that can be sent in any order.
 
     Attributes:
         encoded: the cells of all mutations of the caller.

@@ -1,9 +1,11 @@
-"""Calls are limited in size, and have all mutations; none has a row key twice."""
+"""Calls are limited in size, and have all mutations; none has two that may conflict."""
+
+from itertools import combinations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.api import Put
+from ingest.api import Delete, Mutation, Put
 from sinks.hbase.rpc import division
 from sinks.hbase.rpc.multi import MAX_BYTES, MAX_ROWS
 from sinks.hbase.rpc.regions import Region
@@ -38,17 +40,26 @@ def test_rows_of_a_call_are_limited() -> None:
     assert [len(request.batches[0].indexes) for request in requests] == [MAX_ROWS, 1]
 
 
-@given(keys=st.lists(st.sampled_from([b"a", b"b", b"c", b"d"]), max_size=12))
-def test_groups_have_each_row_key_once_and_the_mutations_of_a_row_in_order(keys: list[bytes]) -> None:
-    groups = list(division.without_repeated_rows([Put(key, {b"f:q": b""}, 1) for key in keys]))
-    sent = [index for group in groups for index in group]
-    assert sorted(sent) == list(range(len(keys)))
-    for key in set(keys):
-        assert [index for index in sent if keys[index] == key] == [at for at, each in enumerate(keys) if each == key]
-    for group in groups:
-        within = [keys[index] for index in group]
-        assert len(set(within)) == len(within)
-    assert len(groups) == max(map(keys.count, keys), default=1)
+ROWS = st.sampled_from([b"a", b"b", b"c"])
+PUTS = st.builds(lambda row, at: Put(row, {b"f:q": b""}, at), ROWS, st.integers(1, 3))
+DELETES = st.builds(lambda row, at: Delete(row, at), ROWS, st.integers(1, 3))
+
+
+@given(mutations=st.lists(PUTS | DELETES, max_size=12))
+def test_mutations_of_a_row_that_may_conflict_are_in_groups_in_their_order(mutations: list[Mutation]) -> None:
+    groups = list(division.without_conflicts(mutations))
+    group_of = {index: number for number, group in enumerate(groups) for index in group}
+    assert sorted(group_of) == list(range(len(mutations)))
+    for first, second in combinations(range(len(mutations)), 2):
+        one, other = mutations[first], mutations[second]
+        are_of_two_times = type(one) is type(other) is Put and one.timestamp_ms != other.timestamp_ms
+        if one.row == other.row and not are_of_two_times:
+            assert group_of[first] < group_of[second]
+
+
+def test_puts_of_one_row_at_many_times_are_one_call() -> None:
+    puts = [Put(b"device", {b"f:q": b""}, at) for at in range(1, 5_001)]
+    assert [len(group) for group in division.without_conflicts(puts)] == [5_000]
 
 
 def test_call_of_a_full_buffer_is_one_of_two_equal_ones() -> None:
