@@ -260,8 +260,8 @@ class MemoryStore(Store[MemorySettings]):
                 if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
                     continue
                 hidden = max(hidden_by_family, column.deleted_ms)
-                expired = {at for at, end_ms in column.expire_ms.items() if end_ms < now}
-                present = (at for at in column.versions if at > hidden and at not in column.exact_ms | expired)
+                gone = column.exact_ms | {at for at, end_ms in column.expire_ms.items() if end_ms < now}
+                present = (at for at in column.versions if at > hidden and at not in gone)
                 newest = sorted((at for at in present if oldest <= at < scan.times.to_ms), reverse=True)
                 cells += [
                     Cell(family, qualifier, at, column.versions[at])

@@ -66,10 +66,11 @@ def diff(  # noqa: PLR0913 - the options of the command
     """
     out.failure_code = FAILED
     refuse_stdin_twice({"OLD": old, "NEW": new, "--events": events, "--lines": lines})
+    from ingest.cli.loading import both_loaded
     from ingest.config.changes import changed_options
     from ingest.dry_run.source_records import SAMPLE_BYTES
 
-    (before, old_catalog), (after, new_catalog) = _both(out, old, new)
+    (before, old_catalog), (after, new_catalog) = both_loaded(out, old, new)
     content = repeatable(events or lines)
     compared = []
     for name in _names(before, after, pipeline):
@@ -96,17 +97,6 @@ def diff(  # noqa: PLR0913 - the options of the command
         raise typer.Exit(DIFFERS)
     ran = sum(each.get("events", 0) for each in compared)
     out.done(f"no differences in {counted(ran, 'event')}" if ran else "no pipeline has changed")
-
-
-def _both(out: Output, old: str, new: str) -> "list[tuple[Configuration, Catalog]]":
-    """Both files with their catalogs; the secrets of both are masked in all output."""
-    from ingest.cli.loading import loaded
-
-    both = [loaded(out, old), loaded(out, new)]
-    masks = both[0][0].masks
-    masks.include(both[1][0].masks)
-    out.hide_secrets(masks.hide, in_data=True)
-    return both
 
 
 def _names(before: "Configuration", after: "Configuration", pipeline: str | None) -> list[str]:

@@ -41,6 +41,17 @@ def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Con
     return configuration, Catalog(configuration.plugins)
 
 
+def both_loaded(
+    out: Output, old: str, new: str, *, shows_records: bool = False
+) -> "list[tuple[Configuration, Catalog]]":
+    """Two files as by `loaded`; the secrets of both are masked in all later output."""
+    both = [loaded(out, old, shows_records=shows_records), loaded(out, new, shows_records=shows_records)]
+    masks = both[0][0].masks
+    masks.include(both[1][0].masks)
+    out.hide_secrets(masks.hide, in_data=not shows_records)
+    return both
+
+
 def set_up_logs(configuration: "Configuration", *, is_watched: bool, level: "LogLevel | None" = None) -> None:
     """
     Set up the log as configured, with secrets masked; on a terminal only warnings and errors.
@@ -144,7 +155,14 @@ class OpenTable(NamedTuple):
 
 @contextmanager
 def reading(
-    out: Output, file: str, table: str, *, store: str | None = None, with_blobs: bool = False, is_raw: bool = False
+    out: Output,
+    file: str,
+    table: str,
+    *,
+    known: "tuple[Configuration, Catalog] | None" = None,
+    store: str | None = None,
+    with_blobs: bool = False,
+    is_raw: bool = False,
 ) -> Iterator[OpenTable]:
     """
     A table, open for reading; a service may write to it meanwhile.
@@ -153,6 +171,7 @@ def reading(
         out: of the command.
         file: of the pipeline.
         table: its name.
+        known: the file as `loaded`, by a command that has done it.
         store: name of its store; None for that which the file says.
         with_blobs: the reader returns large values in place of pointers to their blobs.
         is_raw: what is stored is read and shown: update rows are not merged, and values are bytes.
@@ -170,7 +189,9 @@ def reading(
     from sinks.scanning.table_reader import TableReader, recorded_merging
     from sinks.updates.feature import Updates
 
-    with _opened(out, file, table, store) as (configuration, catalog, name, opened):
+    configuration, catalog = known or loaded(out, file, shows_records=True)
+    name = configuration.store_of_table(table) if store is None else store
+    with _opened(configuration, catalog, file, table, name) as opened:
         if is_raw and (rows := RowFormat.recorded(opened, table)).updates:
             _warn_of_rows_outside(out, file, table, opened, Distribution.of(rows.buckets))
             yield OpenTable(opened, RawRows(opened, table, rows), AS_BYTES, configuration)
@@ -195,13 +216,11 @@ def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) 
 
 @contextmanager
 def _opened(
-    out: Output, file: str, table: str, name: str | None
-) -> "Iterator[tuple[Configuration, Catalog, str, Store[Any]]]":
-    """The configuration of a file, its catalog, and the store of an existing table: its name, and open for reading."""
+    configuration: "Configuration", catalog: Catalog, file: str, table: str, name: str
+) -> "Iterator[Store[Any]]":
+    """The store of an existing table, open for reading."""
     from ingest.plan.stores import missing_table, reading_store
 
-    configuration, catalog = loaded(out, file, shows_records=True)
-    name = configuration.store_of_table(table) if name is None else name
     component = configuration.stores[name]
     with reading_store(component, catalog) as store:
         tables = store.tables()
@@ -213,7 +232,7 @@ def _opened(
             creates = "run --once" if component.settings.creates_tables else "table apply"
             empty = f"the store has no tables yet: run '{command_line(file, creates)}'"
             raise missing_table(table, tables, if_empty=empty)
-        yield configuration, catalog, name, store
+        yield store
 
 
 def _warn_of_rows_outside(

@@ -182,8 +182,10 @@ class Output:
 
         width = get_terminal_size().columns if self._stdout.isatty() else WIDTH
         lines = wrapped(self._hide_data(_safe(text)), width - 1, indent)
-        for line in lines[:most]:
-            self.line(line + ("…" if most is not None and len(lines) > most and line is lines[most - 1] else ""), style)
+        if most is not None and len(lines) > most:
+            lines = [*lines[: most - 1], f"{lines[most - 1]}…"]
+        for line in lines:
+            self.line(line, style)
 
     def raw(self, text: str) -> None:
         """Data unchanged, including its newlines."""

@@ -12,10 +12,12 @@ from ingest.api import Cell, Row, Scan
 from ingest.api.notation import from_readable, to_notation
 from ingest.cli import completion
 from ingest.cli.command import CellsFromOption, CellsToOption, ColumnsOption, FileOption
-from ingest.cli.loading import loaded, reading
+from ingest.cli.given import refuse_stdin_twice
+from ingest.cli.loading import both_loaded, loaded, reading
 from ingest.cli.output import Output
 from ingest.cli.rows import columns_of, times_of
 from ingest.cli.shown_diff import SIGNS, around
+from ingest.cli.table import DIFFERS
 from ingest.formats.times import moment
 from ingest.reference.readable import readable
 from sinks.scanning.families import check_families
@@ -23,10 +25,9 @@ from sinks.scanning.paired_rows import Difference, differing
 
 if TYPE_CHECKING:
     from ingest.cli.loading import OpenTable
+    from ingest.config.model import Configuration
     from ingest.formats.column_types import ColumnTypes
 
-DIFFERS = 4
-"""As of `table plan`."""
 _ROWS = 10_000
 """Rows between two steps of the progress."""
 
@@ -71,10 +72,15 @@ def compare(  # noqa: PLR0913 - the options of the command
         times=times_of(from_, to),
     )
     counts: Counter[Difference | None] = Counter()
-    (old_store, old_table), (new_store, new_table) = _place(out, file, old), _place(out, other_file or file, new)
+    refuse_stdin_twice({"the pipeline file": file, "--other-file": other_file})
+    if other_file is None:
+        first_file = second_file = loaded(out, file, shows_records=True)
+    else:
+        first_file, second_file = both_loaded(out, file, other_file, shows_records=True)
+    (old_store, old_table), (new_store, new_table) = _place(first_file[0], old), _place(second_file[0], new)
     with (
-        reading(out, file, old_table, store=old_store) as before,
-        reading(out, other_file or file, new_table, store=new_store) as after,
+        reading(out, file, old_table, known=first_file, store=old_store) as before,
+        reading(out, other_file or file, new_table, known=second_file, store=new_store) as after,
         out.progress("rows") as advance,
     ):
         for opened, table in ((before, old_table), (after, new_table)):
@@ -96,9 +102,8 @@ def compare(  # noqa: PLR0913 - the options of the command
     out.done(f"{counted(counts[None], 'row')} equal")
 
 
-def _place(out: Output, file: str, text: str) -> tuple[str | None, str]:
+def _place(configuration: "Configuration", text: str) -> tuple[str | None, str]:
     """The store, None for that which the file says, and the table; a table may have a namespace."""
-    configuration, _ = loaded(out, file, shows_records=True)
     store, _, table = text.partition(":")
     is_store = text not in configuration.tables and store in configuration.stores and table
     return (store, table) if is_store else (None, text)

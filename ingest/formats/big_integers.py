@@ -81,6 +81,9 @@ def decimal_writer(scale: int | None) -> Callable[[bytes], bytes]:
     def write(text: bytes) -> bytes:
         number = Decimal(_read_number(text).decode("ascii"))
         own = -int(number.as_tuple().exponent) if scale is None else scale
+        if abs(own) > MAX_SCALE:
+            message = f"{shown_start(text)} has a scale of {own}, a bigdecimal has at most {MAX_SCALE}"
+            raise DecorateError(message, code=NumberTooLargeError.code, hint="see `scale`")
         return own.to_bytes(_SCALE_BYTES, "big", signed=True) + _unscaled(number, own, text)
 
     return write

@@ -7,6 +7,7 @@ from pydantic import AfterValidator
 from pydantic_core import PydanticCustomError
 
 from ingest.api import MAX_TIME_MS, Event, MappingError
+from ingest.api.cells import ttl_rejection
 from ingest.api.event_errors import NoAttributeError
 from ingest.api.notation import shown_start
 from ingest.api.settings import seconds_of
@@ -40,13 +41,13 @@ def ttl_renderer(template: Template) -> Callable[[Event], int | None]:
 
 def check_ttl(ttl_ms: int, timestamp_ms: int) -> None:
     """
-    Refuse a time to live that HBase would add up beyond 64 bits, so that the cells would expire at once.
+    Refuse a time to live that cells of this timestamp cannot have, as in `ttl_rejection`.
 
     Raises:
-        MappingError: it is too long for cells of this time.
+        MappingError: they cannot.
     """
-    if ttl_ms > MAX_TIME_MS - timestamp_ms:
-        raise BadTtlError(f"a `ttl` of {ttl_ms} ms is too long for cells at {timestamp_ms}")
+    if (reason := ttl_rejection(ttl_ms, timestamp_ms)) is not None:
+        raise BadTtlError(reason)
 
 
 def _milliseconds(text: bytes) -> int | None:

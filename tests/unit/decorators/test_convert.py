@@ -202,6 +202,7 @@ def test_numbers_are_normalised(options, before, after):
         ("encode: bigdecimal", b"x", "not_a_number"),
         ("encode: bigdecimal, scale: 1", b"0.25", "number_too_large"),
         ("encode: bigdecimal, scale: 0", b"0.5", "number_too_large"),
+        ("encode: bigdecimal", b"1.55e-99", "number_too_large"),
         ("decode: bigdecimal", b"\0\0\0\1", "bad_encoding"),
         ("decode: bigdecimal", b"\0\0\0\x65\1", "bad_encoding"),
         ("decode: bigdecimal", b"\0\0\0\1" + bytes(1_025), "bad_encoding"),

@@ -1,5 +1,7 @@
 """`attr2hbase table compare` of tables in RocksDB stores."""
 
+from io import BytesIO, TextIOWrapper
+
 import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
@@ -88,3 +90,21 @@ def test_tables_of_named_stores_and_of_another_file(ingest, tables):
     assert ingest("table", "compare", "hits", "one:new", "--other-file", "other.yaml").code == 4
     result = ingest("table", "compare", "hits", "two:hits")
     assert (result.code, 'there is no table "hits"' in result.err) == (3, True)
+
+
+def test_secrets_of_the_first_file_are_masked_too(ingest, tables, monkeypatch):
+    monkeypatch.setenv("ONE_SECRET", "swordfish")
+    (tables / "other.yaml").write_text(FILE)
+    masked = "decorators: [{hmac: {secret: '${ONE_SECRET}', attribute: h}}, "
+    (tables / "pipeline.yaml").write_text(FILE.replace("./one", "./swordfish").replace("decorators: [", masked))
+    result = ingest("table", "compare", "hits", "new", "--other-file", "other.yaml")
+    assert result.code == 3
+    assert "***" in result.err
+    assert "swordfish" not in result.err + result.out
+
+
+def test_stdin_is_one_of_the_files(ingest, tables, monkeypatch):
+    result = ingest("-f", "-", "table", "compare", "hits", "new", "--other-file", "-")
+    assert (result.code, "stdin cannot be the pipeline file and --other-file at once" in result.err) == (2, True)
+    monkeypatch.setattr("sys.stdin", TextIOWrapper(BytesIO(FILE.encode())))
+    assert ingest("-f", "-", "table", "compare", "hits", "new").code == 4

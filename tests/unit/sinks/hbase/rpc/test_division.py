@@ -42,7 +42,7 @@ def test_rows_of_a_call_are_limited() -> None:
 
 ROWS = st.sampled_from([b"a", b"b", b"c"])
 PUTS = st.builds(lambda row, at: Put(row, {b"f:q": b""}, at), ROWS, st.integers(1, 3))
-DELETES = st.builds(lambda row, at: Delete(row, at), ROWS, st.integers(1, 3))
+DELETES = st.builds(Delete, ROWS, st.integers(1, 3))
 
 
 @given(mutations=st.lists(PUTS | DELETES, max_size=12))
