@@ -51,7 +51,7 @@ class NumberTooLargeError(ExpressionError):
     """A number does not fit into the required type."""
 
     code = "number_too_large"
-    remedy = "Choose a wider encoding or `numbers: text`, or guard with `when`."
+    remedy = "Choose a wider encoding or `numbers: text`, round it with `%{round(n, 2)}`, or guard with `when`."
 
 
 class RowKeyTooLongError(MappingError):

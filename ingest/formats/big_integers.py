@@ -95,7 +95,11 @@ def _unscaled(decimal: Decimal, scale: int, text: bytes) -> bytes:
     number = int(unscaled)
     if number != unscaled:
         message = f"{shown_start(text)} does not fit into {scale} digits after the point without rounding"
-        raise DecorateError(message, code=NumberTooLargeError.code, hint="see `scale`")
+        raise DecorateError(
+            message,
+            code=NumberTooLargeError.code,
+            hint=f"round it before, as in `%{{round(price, {scale})}}`, or choose a larger `scale`",
+        )
     bits = (number if number >= 0 else ~number).bit_length()
     return number.to_bytes(bits // 8 + 1, "big", signed=True)
 

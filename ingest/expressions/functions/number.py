@@ -1,16 +1,17 @@
 """Functions on numbers. Arithmetic is exact, on whole numbers and on decimals."""
 
 from collections.abc import Callable
-from decimal import ROUND_DOWN, ROUND_HALF_EVEN, Context, Decimal, DecimalException, Inexact
+from decimal import ROUND_DOWN, ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, DecimalException, Inexact
 
 from ingest.api.errors import ExpressionError
 from ingest.api.event_errors import NotANumberError, NumberTooLargeError
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
-from ingest.expressions.numbers import EXACT, Number, inverted_text, long_bytes
+from ingest.expressions.numbers import EXACT, MAX_DIGITS, Number, inverted_text, long_bytes
 
 _MAX_WHOLE = 10**4300  # Python writes no more digits, and each product stays quick
 _QUOTIENT = Context(prec=34, rounding=ROUND_HALF_EVEN, traps=[])  # the digits of an IEEE decimal128
 _EXACT_QUOTIENT = Context(prec=100, traps=[Inexact])  # as many digits as a number that is read
+_ROUNDED = Context(prec=EXACT.prec, rounding=ROUND_HALF_UP)  # rounding only takes digits away
 
 
 class DivisionByZeroError(ExpressionError):
@@ -103,6 +104,21 @@ def _refuse_zero(divisor: Number) -> None:
 
 def _int(number: Number) -> int:
     return number if isinstance(number, int) else int(number.to_integral_value(ROUND_DOWN))
+
+
+def _round(digits: int) -> Callable[[Number], Number]:
+    least = Decimal(1).scaleb(-digits)
+
+    def rounded(number: Number) -> Number:
+        if isinstance(number, int):
+            return number
+        exponent = number.as_tuple().exponent
+        if not isinstance(exponent, int) or exponent >= -digits:
+            return number
+        result = number.quantize(least, context=_ROUNDED)
+        return result or result.copy_abs()  # no "-0.00"
+
+    return rounded
 
 
 def _hex(number: Number) -> bytes:
@@ -212,6 +228,30 @@ FUNCTIONS = (
             FunctionExample("%{int(n)}", "7", {"n": "007"}),
             FunctionExample("%{int(n)}", "-2", {"n": "-2.9"}),
             FunctionExample("%{int(n)}", attributes={"n": ""}, error="not_a_number"),
+        ),
+        gives_number=True,
+    ),
+    Function(
+        "round",
+        "The number with at most so many digits after the point, half away from zero, as a DECIMAL of SQL.",
+        _round,
+        (
+            _NUMBER,
+            Parameter(
+                "digits",
+                Kind.INTEGER,
+                "digits after the point; none if left out",
+                required=False,
+                default=0,
+                maximum=MAX_DIGITS,
+            ),
+        ),
+        (
+            FunctionExample("%{round(price, 2)}", "12.35", {"price": "12.345"}),
+            FunctionExample("%{round(price, 2)}", "-12.35", {"price": "-12.345"}),
+            FunctionExample("%{round(price, 2)}", "12.5", {"price": "12.5"}),
+            FunctionExample("%{round(n / 3)}", "2", {"n": "5"}),
+            FunctionExample("%{round(n, 2)}", attributes={"n": "much"}, error="not_a_number"),
         ),
         gives_number=True,
     ),

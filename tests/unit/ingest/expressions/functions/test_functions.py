@@ -294,6 +294,20 @@ class TestNumber:
             assert number("%{div(a, b)}") == floor(one / other)
             assert number("%{mod(a, b)}") == one - floor(one / other) * other
 
+    @given(NUMBERS, st.integers(0, 100))
+    @example("-0.005", 2)
+    @example("-0.004", 2)
+    @example("9" * 50 + "." + "9" * 50, 0)
+    def test_rounding_is_half_away_from_zero(self, a: str, digits: int) -> None:
+        text = rendered(f"%{{round(a, {digits})}}", a=a.encode())
+        scaled = abs(Fraction(a)) * 10**digits
+        expected = Fraction(floor(scaled + Fraction(1, 2)), 10**digits)
+        assert Fraction(text.decode()) == (-expected if Fraction(a) < 0 else expected)
+        assert b"-" not in text or expected or "." not in a
+
+    def test_no_number_is_too_large_to_be_rounded(self) -> None:
+        assert rendered("%{round(x * x * x, 0)}", x=b"9" * 50 + b"." + b"9" * 50).isdigit()
+
     @pytest.mark.parametrize("x", [b"9" * 100, b"9" * 50 + b"." + b"9" * 50])
     def test_product_with_too_many_digits_fails_the_event(self, x: bytes) -> None:
         template = "%{mul(" + ", ".join(["x"] * 50) + ")}"
