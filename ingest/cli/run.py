@@ -18,7 +18,8 @@ OnceOption = Annotated[
     typer.Option(
         "--once",
         help="Read the records that exist now, then exit. A blocked micro-batch is retried; a source or store that is "
-        "unavailable at the start is an error. Thrift servers are first contacted by a micro-batch.",
+        "unavailable, or a table that is missing, at the start is an error. Thrift servers are first contacted by a "
+        "micro-batch.",
     ),
 ]
 StartOption = Annotated[

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ingest import failpoint
-from ingest.api import Disposition, IngestError, Source
+from ingest.api import Disposition, IngestError, NoTableError, NotFoundError, Source
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
@@ -27,6 +27,7 @@ from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_errors import code_of
 from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
+from sinks.writing.driver_store import DriverStore
 
 _log = logger(__name__)
 
@@ -36,7 +37,7 @@ def build_pipeline(
 ) -> LivePipeline:
     """
     Lock and check the resources of a pipeline. An unavailable store or dead-letter queue is retried by the running
-    pipeline, unless the service runs once.
+    pipeline, unless the service runs once. So is a missing table.
 
     Args:
         shared: resources of all pipelines.
@@ -91,6 +92,8 @@ def build_pipeline(
         until_built.callback(source.close)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
+            if shared.once:  # a service waits until they exist
+                _refuse_missing_tables(plan, name, store)
         committers = committers_of(
             shared.configuration,
             plan,
@@ -130,6 +133,24 @@ def build_pipeline(
         )
         until_built.pop_all()  # from now on the pipeline closes its source
         return made
+
+
+def _refuse_missing_tables(plan: Plan, name: str, store: DriverStore) -> None:
+    """
+    Check that a store has the tables that sinks name, unless the first write creates them.
+
+    Raises:
+        NotFoundError: it does not have all of them.
+        StoreUnavailableError: it cannot be reached.
+    """
+    if store.capabilities.creates_tables:
+        return
+    named = {table for sink in plan.mapped_to(name) if (table := sink.settings.fixed_table) is not None}
+    with store.held() as opened:
+        missing = [table for table in sorted(named) if opened.families(table) is None]
+    if missing:
+        tables = f"table {missing[0]} does" if len(missing) == 1 else f"tables {', '.join(missing)} do"
+        raise NotFoundError(f'{tables} not exist in store "{name}"', hint=NoTableError.hint)
 
 
 def builder(shared: Shared, plan: Plan, start_from: str | None, checkpoint: Checkpoint) -> Callable[[], LivePipeline]:

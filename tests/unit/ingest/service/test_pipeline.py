@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ import pytest
 from ingest.api import (
     CheckpointError,
     ConflictError,
+    FamilySpec,
     IngestError,
     IntegrityError,
     LifecycleError,
     NotFoundError,
     Record,
+    TableSpec,
 )
 from ingest.catalog import Catalog
 from ingest.config import load
@@ -38,6 +40,7 @@ from ingest.service.tables import OwnerOptions
 from ingest.spark.streaming.batch_time import newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.archive.placement import LastCommit
+from sinks.rocksdb.store import RocksDBStore
 from tests.support.checkpoint import acknowledge
 
 CATALOG = Catalog()
@@ -151,9 +154,23 @@ def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, t
     service.build("a")
 
 
+@pytest.mark.parametrize("once", [True, False])
+def test_missing_table_ends_a_once_run_at_its_start(service: Service, monkeypatch: pytest.MonkeyPatch, once: bool):
+    monkeypatch.setattr(RocksDBStore, "capabilities", replace(RocksDBStore.capabilities, creates_tables=False))
+    service.shared = replace(service.shared, once=once)
+    refused = pytest.raises(NotFoundError, match=r'^table t does not exist in store "s"; correct its name')
+    with refused if once else nullcontext():
+        service.build("a")
+    if once:
+        assert service.stores.in_use() == {}
+        with service.stores.used_by(service.plans["a"], service.opened)["s"].held() as store:
+            store.ensure_table(TableSpec("t", (FamilySpec(b"f"),)))
+        service.build("a")
+
+
 @pytest.fixture
 def closed_sources(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The pipelines whose source was closed."""
+    """The pipelines whose sources were closed: first one that is asked for its positions before Spark starts."""
     closed: list[str] = []
     monkeypatch.setattr(FilesSource, "close", lambda source: closed.append(source.context.pipeline))
     return closed
@@ -164,12 +181,12 @@ def test_source_is_closed_once(service: Service, closed_sources: list[str]):
     for _ in range(2):
         pipeline.stop()
         pipeline.close()
-    assert closed_sources == ["a"]
+    assert closed_sources == ["a", "a"]
 
 
 def test_source_of_a_pipeline_that_is_never_started_is_closed(service: Service, closed_sources: list[str]):
     service.build("a").close()
-    assert closed_sources == ["a"]
+    assert closed_sources == ["a", "a"]
 
 
 def test_source_of_a_pipeline_that_cannot_be_built_is_closed(
@@ -179,7 +196,7 @@ def test_source_of_a_pipeline_that_cannot_be_built_is_closed(
     (tmp_path / "store" / "CURRENT").write_text("MANIFEST-000099\n")
     with pytest.raises(IntegrityError):
         service.build("b")
-    assert closed_sources == ["a", "b"]
+    assert closed_sources == ["a", "a", "b"]
 
 
 def test_totals_go_on_in_the_pipeline_of_a_reload(service: Service):
