@@ -219,7 +219,13 @@ class OutputObserver:
         puts = [
             {**put, "timestamp_ms": timestamp_ms} if put["timestamp_ms"] == BATCH_TIME_MS else put for put in self._puts
         ]
-        common: dict[str, Any] = {"steps": steps, "puts": puts, "writes": self._writes, "came_out": True}
+        common: dict[str, Any] = {
+            "steps": steps,
+            "puts": puts,
+            "writes": self._writes,
+            "came_out": True,
+            "own_times": [put["timestamp_ms"] != BATCH_TIME_MS for put in self._puts],
+        }
         if failures:
             # as a task counts: stop before dead letter before drop
             name, error = min(failures, key=lambda failure: _WORST_FIRST.index(self._policies[failure[0]]))

@@ -20,11 +20,13 @@ class Output:
         line: as `explain --output json` prints it.
         came_out: whether the event passed the chain; its sinks may still have failed.
         component: name of the decorator or sink that dropped or failed the event; None if none did.
+        own_times: of each put, whether its timestamp is not the batch time.
     """
 
     line: Line
     came_out: bool
     component: str | None = None
+    own_times: Sequence[bool] = ()
 
     def to_json(self) -> bytes:
         """The line as JSON, without a newline."""
@@ -44,6 +46,7 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     error: EventError | None = None,
     component: str | None = None,
     came_out: bool = False,
+    own_times: Sequence[bool] = (),
 ) -> Output:
     """
     The output, with its keys in the order of printing; without puts and refusals if `puts` is None.
@@ -62,7 +65,7 @@ def output_of(  # noqa: PLR0913 - the keys of a line
     line["error"] = (
         None if error is None else {"code": error.code, "message": _clean(str(error)), "decorator": component}
     )
-    return Output(line, came_out, component)
+    return Output(line, came_out, component, own_times)
 
 
 def with_types(line: Line, types_of: Callable[[str, str], ColumnTypes]) -> Line:

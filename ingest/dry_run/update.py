@@ -251,15 +251,20 @@ def _all_of(result: CaseResult) -> dict[str, object]:
     if failed := sum(line["outcome"] == "failed" for line in lines):
         content["failed"] = failed
     if puts := puts_of(result.outputs):
-        content["puts"] = [_parts(put, set(_USUAL_KEYS["puts"])) for put in puts]
+        own_times = [own for output in result.outputs for own in output.own_times]
+        usual = set(_USUAL_KEYS["puts"])
+        content["puts"] = [
+            _parts(put, usual | {"timestamp_ms"} if own else usual) for put, own in zip(puts, own_times, strict=True)
+        ]
     if writes := writes_of(result.outputs):
         content["writes"] = writes
     return content
 
 
 def _parts(whole: Line, keys: set[str]) -> Line:
-    """The given keys of an event or a put; of a delete, `delete` in place of `cells`; of `row` and `key`, one."""
-    keys = keys | {"delete"} - {"cells"} if "delete" in whole else keys
+    """The given keys of an event or a put; of a delete, `delete` and `cells` unless empty; of `row` and `key`, one."""
+    if "delete" in whole:
+        keys = keys | {"delete"} if whole["cells"] else (keys | {"delete"}) - {"cells"}
     if {"row", "key"} <= keys:
         keys = keys - {"row" if "key" in whole else "key"}
     elif "key" in keys and "key" not in whole and "row" in whole:

@@ -367,3 +367,22 @@ def test_column_names_are_not_escaped(ingest, folder):
     assert ingest("test", "p.yaml", "--update").code == 0
     assert '{table: "t", row: "k1", cells: {"f:${q}": "56"}}' in (folder / "p.yaml").read_text()
     assert ingest("test", "p.yaml").code == 0
+
+
+def test_new_expectation_has_own_times_and_no_cells_of_deletes(ingest, folder):
+    events = "[{body: x, key: k, timestamp_ms: 5}, {body: gone, key: k, timestamp_ms: 6}]"
+    case = f"  - {{name: one, given: {events}, expect: {{}}}}\n"
+    sinks = (
+        "[{attr2hbase: {table: t, timestamp: event, rules: [{when: \"%{body} == 'gone'\", delete: row}]}}, "
+        "{attr2hbase: {table: u}}]"
+    )
+    head = HEAD.replace("[{attr2hbase: {store: logs, table: t}}]", sinks)
+    (folder / "p.yaml").write_text(head + case)
+    assert ingest("test", "p.yaml", "--update").code == 0
+    written = (folder / "p.yaml").read_text().removeprefix(head)
+    assert plain(compose(f"t:\n{written}", "file", []))["t"][0]["expect"]["puts"] == [
+        {"table": "t", "row": "k", "timestamp_ms": 5, "cells": {"f:q": "x"}},
+        {"table": "u", "row": "k", "cells": {"f:q": "x"}},
+        {"table": "t", "row": "k", "timestamp_ms": 6, "delete": "row"},
+        {"table": "u", "row": "k", "cells": {"f:q": "gone"}},
+    ]
