@@ -278,6 +278,10 @@ class SinkSettings(Settings):
         """The table if it is the same for every event; None if the event names it."""
         return None
 
+    def tables_of(self, topics: Iterable[str]) -> tuple[str, ...]:  # noqa: ARG002 - for templates
+        """The tables of the events of these topics, if nothing else of an event decides them; else none."""
+        return () if self.fixed_table is None else (self.fixed_table,)
+
     @property
     def has_event_time(self) -> bool:
         """Whether the timestamp of its cells is the event time; else it is the batch time."""

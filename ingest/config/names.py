@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from ingest.api import Format, Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
@@ -156,8 +157,27 @@ def _check_references(pipeline: PartialPipeline, source: SourceSettings, given: 
                 hint = "for the attribute write %{'host'}" if names.may_have("host") else "set it with `host`"
             if hint:
                 binding.warning(Kind.DOUBTFUL, component.place(*path), message, hint)
+        _warn_core_source(component, given, names, binding, has_headers=source.has_headers)
         if index < len(pipeline.decorators):
             names.add(pipeline.decorators[index])
+
+
+def _warn_core_source(
+    component: Component[Any], given: set[str], names: _Names, binding: Binding, *, has_headers: bool
+) -> None:
+    """Warn of a core name in `source`, which reads the attribute of this name, if no event has that."""
+    name = getattr(component.settings, "source", None)
+    # a header of another name may be any attribute; `timestamp` is a usual one
+    if name not in CORE_NAMES or name in given or names.may_have(name) or (has_headers and name == "timestamp"):
+        return
+    message = f'`source` is the attribute "{name}", which no earlier decorator sets'
+    hint = (
+        "leave `source` out to read the body"
+        if name == "body"
+        else f"for the {name} of the record copy it into an attribute before: "
+        f'`value: {{attribute: {name}, value: "%{{{name}}}"}}`'
+    )
+    binding.warning(Kind.DOUBTFUL, component.place("source"), message, hint)
 
 
 def _reads(settings: Settings, zone: str) -> Iterator[tuple[NodePath, str]]:

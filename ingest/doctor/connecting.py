@@ -4,7 +4,7 @@ Connections to the stores, sources, sinks, dead-letter topics and the schema reg
 For `validate --connect` and `doctor`.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from enum import StrEnum
@@ -137,7 +137,9 @@ def checks(configuration: "Configuration", catalog: "Catalog") -> Iterator[Check
     return (connection.check() for connection in connections(configuration, catalog))
 
 
-def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]") -> str:
+def _connect_store(
+    configuration: "Configuration", catalog: "Catalog", name: str, component: "Component[Any]"
+) -> str | tuple[str, Caution | None]:
     tables = configuration.tables.values()
     declared = declared_in(name, tables)
     with reading_store_if_exists(component, catalog, timeout_s=CONNECT_TIMEOUT_S) as (store, exists):
@@ -148,14 +150,17 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
             [] if store.capabilities.creates_tables else [spec for spec in declared.values() if not _has(store, spec)]
         )
         if missing:
+            one, several = "does not exist, or lacks declared families", "do not exist, or lack declared families"
             raise NotFoundError(
-                f'table "{missing[0].name}" does not exist, or lacks declared families',
+                _of_tables([spec.name for spec in missing], one, several),
                 hint="'attr2hbase table apply' creates what is missing",
             )
         written = [] if store.capabilities.creates_tables else table_names(configuration, name)
         absent = [table for table in written if table not in declared and store.families(table) is None]
         if absent:
-            raise NotFoundError(f'table "{absent[0]}" does not exist', hint=NoTableError.hint)
+            raise NotFoundError(_of_tables(absent, "does not exist", "do not exist"), hint=NoTableError.hint)
+        of_topics = [] if store.capabilities.creates_tables else _tables_of_topics(configuration, name)
+        lacking = [table for table in of_topics if table not in declared and store.families(table) is None]
         _check_owners(configuration, name, declared, store)
         # HBase's master knows the tables, and region servers have their rows: a get needs both
         for spec in declared.values():
@@ -166,7 +171,20 @@ def _connect_store(configuration: "Configuration", catalog: "Catalog", name: str
             if table.store == name:
                 for feature in table.features:
                     feature.check_store(store, table)
-        return counted(len(existing), "table") + (f" through {store.connected_by}" if store.connected_by else "")
+        through = f" through {store.connected_by}" if store.connected_by else ""
+        return f"{counted(len(existing), 'table')}{through}", _without_tables(lacking)
+
+
+def _without_tables(lacking: Sequence[str]) -> Caution | None:
+    if not lacking:
+        return None
+    message = _of_tables(lacking, "does not exist", "do not exist") + ", which a topic of a source names"
+    return Caution(message, NoTableError.hint or "", "each event of its topic would be a dead letter")
+
+
+def _of_tables(names: Sequence[str], one: str, several: str) -> str:
+    listed = ", ".join(f'"{name}"' for name in names)
+    return f"table {listed} {one}" if len(names) == 1 else f"tables {listed} {several}"
 
 
 def _check_durabilities(configuration: "Configuration", name: str, store: Store[Any]) -> None:
@@ -209,6 +227,17 @@ def table_names(configuration: "Configuration", store: str) -> list[str]:
     written = [sink.fixed_table for sink in sinks if sink.store_name == store and sink.fixed_table is not None]
     declared = [table.name for table in configuration.tables.values() if table.store == store]
     return list(dict.fromkeys([*written, *declared]))
+
+
+def _tables_of_topics(configuration: "Configuration", store: str) -> list[str]:
+    """Tables of a store that sinks name by the topic of an event, for the topics that sources list."""
+    found: dict[str, None] = {}
+    for pipeline in configuration.pipelines.values():
+        topics = pipeline.source.settings.topics_by_name
+        for settings in (sink.settings for sink in pipeline.sinks if sink.settings.store_name == store):
+            if settings.fixed_table is None:
+                found |= dict.fromkeys(settings.tables_of(topics))
+    return list(found)
 
 
 def _has(store: Store[Any], spec: TableSpec) -> bool:

@@ -71,7 +71,8 @@ class Compiler:
         try:
             return zone_of(name)
         except ValueError as error:
-            raise self._error(str(error), column) from error
+            instead = "" if name == self._zone_name else f"; an attribute of that name is written %{{{quoted(name)}}}"
+            raise self._error(f"{error}{instead}", column) from error
 
     def _choice(self, choice: Choice) -> Expression:
         """The function `if`, which evaluates only the argument that it chooses."""

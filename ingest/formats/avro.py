@@ -137,7 +137,7 @@ class AvroSchema:
         except KeyError as error:
             raise ValueError(f"{error} is not an index of the union, enum or boolean") from error
         except _OF_VALUES as error:
-            raise ValueError(f"{type(error).__name__} {error}") from error
+            raise ValueError(_reason(error)) from error
         rest = len(value) - stream.tell()
         if rest:
             raise ValueError(f"{rest} bytes follow it")
@@ -160,7 +160,12 @@ class AvroSchema:
         except (SchemaResolutionError, KeyError) as error:
             raise ValueError(f"it cannot be read with the reader's schema: {str(error)[:_MAX_REASON]}") from error
         except _OF_VALUES as error:
-            raise ValueError(f"{type(error).__name__} {error}") from error
+            raise ValueError(_reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """Why fastavro cannot read a value."""
+    return "it ends too early" if isinstance(error, EOFError) else f"{type(error).__name__} {error}"
 
 
 class ReaderSchema:

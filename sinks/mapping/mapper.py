@@ -1,7 +1,7 @@
 """The contract of a sink that writes to a store: a pure function from an event to mutations, and its options."""
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple, Self, TypeVar, final
 
@@ -16,6 +16,7 @@ from ingest.api import (
     Model,
     Mutation,
     OptionPath,
+    Origin,
     SinkSettings,
     option,
 )
@@ -177,6 +178,14 @@ class MapperSettings(SinkSettings):
     def fixed_table(self) -> str | None:
         """The table if the template reads nothing of an event."""
         return None if self.table_template is None else constant_text(self.table_template)
+
+    def tables_of(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Those of a template that reads the topic alone too, unless `when` lets only some events through."""
+        template = self.table_template
+        if template is None or self.when is not None or template.references != {"topic"}:
+            return super().tables_of(topics)
+        origins = (Origin(topic, 0, 0, 0) for topic in topics)
+        return tuple(template.render(Event(b"", origin=origin)).decode(errors="replace") for origin in origins)
 
     @property
     def has_event_time(self) -> bool:

@@ -171,6 +171,18 @@ def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path:
     (error,) = [each["error"] for each in found["connections"] if each["what"] == 'store "cluster"']
     assert error["message"] == f'table "{table}" does not exist'
     assert "declare it under `tables`" in error["hint"]
+    # all of them are named, and a template that reads the topic alone names some, too
+    (pipeline,) = content["pipelines"].values()
+
+    def checked(*tables: str) -> dict[str, Any]:
+        pipeline["sinks"] = [{"attr2hbase": {"table": each, "label": each[:4]}} for each in tables]
+        file.write_text(json.dumps(content))
+        _, found = ingest("validate", file, "--connect")
+        return next(each for each in found["connections"] if each["what"] == 'store "cluster"')
+
+    assert checked(f"a{table}", f"b{table}")["error"]["message"] == f'tables "a{table}", "b{table}" do not exist'
+    warning = checked("eu_%{topic}")["warning"]["message"]
+    assert warning == f'table "eu_{topics[0]}" does not exist, which a topic of a source names'
 
 
 def _set_retention(kafka: Kafka, topic: str, retention_ms: int) -> None:

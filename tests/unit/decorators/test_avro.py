@@ -576,6 +576,7 @@ def test_types_of_references_are_read_with_the_readers_schema():
     [
         (record(("x", "string")), record(("x", "int")), b"\x02a", "cannot be read with the reader's schema"),
         (record(), record(("x", "int")), b"", "No default value for field x"),
+        (record(("x", "string")), record(("x", "string")), b"\x06a", "it ends too early"),
         (record(("x", ["null", "int"])), record(("x", ["null", "int"])), b"\x01", "is not an index of the union"),
         (record(("x", "int")), record(("x", "long")), avro(record(("x", "long")), {"x": 2**40}), "32 bits"),
     ],

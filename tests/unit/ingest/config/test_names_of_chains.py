@@ -342,3 +342,30 @@ def test_name_that_looks_like_a_template_is_a_warning(problems, decorator, place
         f'{place}: doubtful: warning: "2hb_%{{name}}:v" is the name of an attribute as it is written: names are no '
         "templates; names come from data with `json`, `kv` or groups of `regex`"
     )
+
+
+@pytest.mark.parametrize(
+    ("source", "decorator", "hint"),
+    [
+        (
+            KAFKA,
+            "split: {source: topic, separator: '-', index: 0, attribute: x}",
+            'value: {attribute: topic, value: "%{topic}"',
+        ),
+        (FILES, "timestamp: {source: timestamp}", 'value: {attribute: timestamp, value: "%{timestamp}"'),
+        (FILES, "json: {source: body, prefix: '2hb_f:'}", "leave `source` out to read the body"),
+    ],
+)
+def test_source_that_is_a_core_name_is_a_warning(problems, source, decorator, hint):
+    """It reads the attribute of this name, so the decorator would do nothing."""
+    (found,) = [each for each in problems(decorator, KEY, CELL, source=source) if "`source` is the attribute" in each]
+    assert (found.startswith("7:"), hint in found) == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("source", "earlier", "name"),
+    [(FILES, "json: {}", "key"), (FILES, 'value: {attribute: key, value: "%{key}"}', "key"), (KAFKA, KEY, "timestamp")],
+)
+def test_source_may_be_an_attribute_with_a_core_name(problems, source, earlier, name):
+    found = problems(earlier, f"trim: {{source: {name}}}", KEY, CELL, source=source)
+    assert not [each for each in found if "`source` is the attribute" in each]

@@ -140,6 +140,7 @@ def test_signature_shows_optional_parameters() -> None:
         ("%{date('%Y', 5)}", 14, "must be a quoted time zone"),
         ("%{date(5)}", 3, 'needs "format"'),
         ("%{iso('Nowhere')}", 7, "is not a time zone"),
+        ("%{iso('2hb_d:at')}", 7, "Europe/Berlin; an attribute of that name is written %{'2hb_d:at'}"),
         ("%{epoch_s('x')}", 11, "must be a time"),
         ("%{add('x', 1)}", 7, "must be a number"),
         ("%{add(a, '1')}", 10, "must be a number"),
