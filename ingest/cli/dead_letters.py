@@ -69,7 +69,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     if not entries:
         out.done("no dead letters")
         return
-    header = ["position", "batch", "component", "error", "event", "message"]
+    header = ["position", "batch", "component", "code", "event", "message"]
     header += ["replay"] if any(entry.mark for entry in entries) else []
     out.table(header, [_row(entry)[: len(header)] for entry in entries])
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
