@@ -164,11 +164,19 @@ def _check_parts(
     pipeline: PartialPipeline,
     binding: Binding,
 ) -> None:
-    """Warn of decorators that turn one event into several with the same row key."""
+    """
+    Warn of decorators that turn one event into several with the same row key.
+
+    Not if both have a condition, and not the same one: the conditions may exclude each other, as that of an array and
+    that of a tombstone.
+    """
     is_set = False
+    condition = None if maker is None else maker.settings.when
     for decorator in pipeline.decorators:
         is_set = is_set or decorator is maker
         if not binding.lookup.makes_events(decorator.kind) or not isinstance(decorator.settings, Settings):
+            continue
+        if condition is not None and decorator.settings.when not in {None, condition}:
             continue
         # a key that was set before, or that depends only on parts that are not set again, is the same in all events
         if references and (is_set or references <= _OF_RECORD - decorator.settings.sets_core()):

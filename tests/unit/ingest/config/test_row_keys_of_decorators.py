@@ -49,6 +49,10 @@ def value(template):
 PLACE = value("%{topic}-%{partition}-%{offset}")
 
 
+ARRAYS = """explode: {when: "%{body} starts_with '['"}"""
+EMPTY = """"%{body} == ''\""""
+
+
 @pytest.mark.parametrize(
     ("decorators", "by"),
     [
@@ -64,6 +68,11 @@ PLACE = value("%{topic}-%{partition}-%{offset}")
         (["explode", value("%{body}%{offset}")], None),
         (["explode: {attribute: part}", value("%{part}%{offset}")], None),
         (["unbatch", value("%{host}-%{nanos}")], None),
+        # conditions may exclude each other, but the same one does not
+        ([ARRAYS, f"value: {{attribute: '2hb_', value: '%{{key}}', when: {EMPTY}}}"], None),
+        ([f"value: {{attribute: '2hb_', value: '%{{key}}', when: {EMPTY}}}", ARRAYS], None),
+        ([f"explode: {{when: {EMPTY}}}", f"value: {{attribute: '2hb_', value: '%{{key}}', when: {EMPTY}}}"], "explode"),
+        ([ARRAYS, value("%{key}")], "explode"),
         (["reservoir_sampler: {k: 5}", PLACE], None),
         (["dedupe: {by: '%{key}'}", PLACE], None),
     ],
