@@ -33,8 +33,9 @@ conditions have no meaning, but an operator of [arithmetic](#arithmetic) has one
 
 A function with an absent argument is absent: `%{add(n, 1)}` is empty, not 1, if there is no attribute `n`. An absent
 value is empty in a template, and absent for `exists` and `on_missing`. The key of a record without one, or with an
-empty one, is absent, too. Two functions accept absent arguments: `concat`, which treats them as empty, and `default`,
-which replaces them, as in `%{md5(default(id, 'none'))}`. `if` is absent if the argument that it chooses is.
+empty one, is absent, too. Three functions accept absent arguments: `concat`, which treats them as empty, `default`,
+which replaces them, as in `%{md5(default(id, 'none'))}`, and `json`, which gives `null`. `if` is absent if the argument
+that it chooses is.
 """
 
 import re

@@ -1,12 +1,17 @@
 """The sink `kafka`."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 
 from pydantic import field_validator
 
 from ingest.api import Committer, DryWrite, Event, Example, Sink, SinkContext, SinkSettings, SinkWriter, option
 from ingest.kafka.settings import Compression, KafkaTopic
 from sinks.kafka.records import PartOptions, RecordTime, SinkRecord, record_maker
+
+_UNESCAPED = re.compile(r'"%\{(?:json\(\s*)?([A-Za-z0-9_.-]+)\s*\)?\}')
+_SAFE = frozenset({"fan_out", "nanos", "offset", "partition", "priority", "timestamp", "topic"})
+"""Core names whose values need no escapes in JSON."""
 
 
 class KafkaSinkSettings(KafkaTopic, SinkSettings):
@@ -52,6 +57,18 @@ class KafkaSinkSettings(KafkaTopic, SinkSettings):
             return headers
         return {name: {"template": part} if isinstance(part, str) else part for name, part in headers.items()}
 
+    def lint_warnings(self) -> Mapping[str, str]:
+        """Templates of JSON with an attribute between quotes, which a quote in its value makes invalid."""
+        found = {}
+        for name in ("key", "value"):
+            text = getattr(self, name).template.text
+            names = [each for each in _UNESCAPED.findall(text) if each not in _SAFE]
+            if names and text.lstrip().startswith(("{", "[")):
+                found[name] = (
+                    f"a quote in {names[0]} makes this invalid JSON: write `%{{json({names[0]})}}` without quotes"
+                )
+        return found
+
     def record_maker(self) -> Callable[[Event], SinkRecord]:
         """As the function of this name, with these options."""
         return record_maker(self.key, self.value, self.headers, self.timestamp)
@@ -61,9 +78,10 @@ class Kafka(Sink[KafkaSinkSettings]):
     """
     Write each event as a record of a topic.
 
-    Key, value and headers are templates, which insert bytes unchanged. The topic gets every record at least once: a
-    micro-batch that runs again sends its records again, with the same bytes, times and partitions. A micro-batch is
-    acknowledged after all in-sync replicas of the topic have all of its records.
+    Key, value and headers are templates, which insert bytes unchanged: in JSON, write `%{json(user)}` without quotes.
+    The topic gets every record at least once: a micro-batch that runs again sends its records again, with the same
+    bytes, times and partitions. A micro-batch is acknowledged after all in-sync replicas of the topic have all of its
+    records.
 
     A record that the broker refuses, since it is too large or its time is too far from the broker's clock, fails its
     event. The topic is never created.
@@ -75,8 +93,8 @@ class Kafka(Sink[KafkaSinkSettings]):
         Example(
             "templates, in another cluster",
             settings=(
-                "{topic: errors, key: '%{user}', value: '%{user}: %{body}', headers: {level: '%{level}'}, "
-                "compression: zstd, brokers: localhost:9092}"
+                "{topic: errors, key: '%{user}', value: '{\"user\":%{json(user)},\"text\":%{json(body)}}', "
+                "headers: {level: '%{level}'}, compression: zstd, brokers: localhost:9092}"
             ),
         ),
     )

@@ -18,6 +18,7 @@ OURS = {
         "if": "case cond if_else ifelse iif when",
         "int": "floor number parse_int to_int to_number trunc",
         "iso": "iso8601 rfc3339",
+        "json": "encode_json format_json json_encode json_quote json_string to_json tojson",
         "length": "char_length count len size strlen",
         "lower": "downcase lowercase to_lower tolower",
         "mod": "modulo remainder",

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable
 
+import orjson
+
 from ingest.api.event import Event
+from ingest.api.growth import check_grown
 from ingest.expressions.functions.function import Function, FunctionExample, Kind, Parameter
 from ingest.expressions.pattern import Pattern
 from ingest.expressions.texts import bytes_of, characters_of, lower, replacer, upper
@@ -99,6 +102,14 @@ def _default(*values: bytes | None) -> bytes | None:
 
 def _concat(*values: bytes | None) -> bytes:
     return b"".join([value for value in values if value])
+
+
+def _json(value: bytes | None) -> bytes:
+    if value is None:
+        return b"null"
+    written = orjson.dumps(value.decode("utf-8", "replace"))
+    check_grown(len(written), len(value))
+    return written
 
 
 _TEXT = Parameter("text", Kind.VALUE, "the input")
@@ -262,6 +273,19 @@ FUNCTIONS = (
         (
             FunctionExample("%{concat(a, '-', b)}", "1-2", {"a": "1", "b": "2"}),
             FunctionExample("%{lower(concat(a, '-', b))}", "x-", {"a": "X"}),
+        ),
+        lenient=True,
+    ),
+    Function(
+        "json",
+        "The text as a string of JSON, with its quotes and escapes; `null` if it is absent. A byte that is not UTF-8 "
+        "becomes \ufffd.",
+        lambda: _json,
+        (_TEXT,),
+        (
+            FunctionExample("%{json(url)}", r'"say \"hi\" \\ bye"', {"url": 'say "hi" \\ bye'}),
+            FunctionExample('{"url":%{json(url)},"n":%{n}}', '{"url":null,"n":7}', {"n": "7"}),
+            FunctionExample("%{json(n)}", '"7"', {"n": "7"}),
         ),
         lenient=True,
     ),

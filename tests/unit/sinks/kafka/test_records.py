@@ -89,3 +89,21 @@ def test_shown_has_each_part_by_its_name() -> None:
         "value": None,
         "timestamp_ms": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [
+        ('{"url":"%{url}"}', "url"),
+        ('{"at":"%{offset}","a":"%{json(url)}"}', "url"),
+        (' ["%{2hb_d.x}"]', "2hb_d.x"),
+        ('{"url":%{json(url)},"n":%{n}}', None),
+        ('{"at":"%{topic}-%{offset}","sum":"%{md5(body)}"}', None),
+        ('say "%{url}"', None),
+    ],
+)
+def test_json_with_an_attribute_between_quotes_is_doubtful(value: str, name: str | None) -> None:
+    for part in ("key", "value"):
+        options: Any = Kafka.settings_class().model_validate({"topic": "t", part: value})
+        expected = f"a quote in {name} makes this invalid JSON: write `%{{json({name})}}` without quotes"
+        assert options.lint_warnings() == ({} if name is None else {part: expected})

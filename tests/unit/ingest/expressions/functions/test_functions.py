@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import json
 import uuid
 import zlib
 from fractions import Fraction
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from ingest.api import Event, ExpressionError, Origin
+from ingest.api import DecorateError, Event, ExpressionError, Origin
 from ingest.decorating.choices import OnMissing
 from ingest.expressions import FUNCTIONS, ExpressionSyntaxError, Function, FunctionExample, Template, functions, quoted
 
@@ -190,6 +191,16 @@ class TestText:
         for number in (len(pieces), -len(pieces) - 1):
             absent = Template.parse(f"%{{piece(x, ':', {number})}}")
             assert absent.renderer(OnMissing.UNSET)(Event(b"", {"x": value})) is None
+
+    @given(st.binary() | st.text().map(lambda text: text.encode("utf-8", "surrogatepass")))
+    @example(b'"\\\x00\x1f\x7f\xff')
+    def test_any_bytes_are_a_string_of_json(self, value: bytes) -> None:
+        written = rendered('{"x":%{json(x)},"y":%{json(y)}}', x=value)
+        assert json.loads(written) == {"x": value.decode("utf-8", "replace"), "y": None}
+
+    def test_string_of_json_grows_within_the_limit_of_all_values(self) -> None:
+        with pytest.raises(DecorateError, match="MiB"):
+            rendered("%{json(x)}", x=b"\0" * (12 << 20))
 
     def test_group_that_did_not_match_is_absent(self) -> None:
         assert rendered("%{default(extract(x, '(a)|b', 1), 'none')}", x=b"b") == b"none"
