@@ -75,7 +75,7 @@ def list_(  # noqa: PLR0913 - the options of the command
     out.done(counted(len(entries), "dead letter") + (" shown; more exist" if has_more else ""))
     of_pipeline = pipeline_words(configuration, pipeline)
     following = [command_line(file, "dead-letters show", *of_pipeline, entries[0].position)]
-    if not all(entry.is_replayed or entry.is_kept for entry in entries):
+    if any(entry.mark is None for entry in entries):  # what has failed again needs a correction first
         following.append(command_line(file, "dead-letters replay", *of_pipeline))
     out.next(*following)
 

@@ -1,11 +1,13 @@
 """`attr2hbase jars`: Spark's connector for Kafka."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from ingest.amounts import counted
 from ingest.cli.output import Output
+from ingest.cli.pipeline_file import command_line, found_file
 
 
 def fetch(
@@ -34,4 +36,5 @@ def fetch(
     for path in found:
         out.line(str(path))
     out.done(f"{counted(len(found), 'jar')} present and verified")
-    out.next("attr2hbase init --template kafka")
+    file = found_file()
+    out.next(command_line(file, "validate", "--connect") if Path(file).exists() else "attr2hbase init --template kafka")

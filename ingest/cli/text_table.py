@@ -13,6 +13,7 @@ from rich.cells import cell_len, chop_cells
 
 _GAP, _SMALL_GAP = 3, 2  # columns of the terminal between two cells
 _RULE = "─"
+_MAX_RULE = 150
 _NUMBER = "#"
 
 
@@ -82,7 +83,8 @@ def _widths(
 def _table(columns: Sequence[str], rows: Sequence[Sequence[str]], widths: Sequence[int], gap: int) -> list[Line]:
     names = [column.lstrip(_NUMBER) for column in columns]
     are_numbers = [column.startswith(_NUMBER) for column in columns]
-    rule = " " + _RULE * (sum(widths) + gap * (len(columns) - 1))
+    # a table of any width, in a pipe, has a line that still fits most screens
+    rule = " " + _RULE * min(sum(widths) + gap * (len(columns) - 1), _MAX_RULE)
     header = [
         _wrapped(name, size, _header_words(name), "") if cell_len(name) > size else [name]
         for name, size in zip(names, widths, strict=True)

@@ -126,7 +126,10 @@ def traceback_of(error: Exception) -> Exception | None:
 
 
 class _RepeatLimit:
-    """Suppresses a line after a few repeats per window; the first of the next window has the number suppressed."""
+    """
+    Suppresses a line after a few repeats per window; the last one says so, and the first of the next window has the
+    number suppressed.
+    """
 
     def __init__(self, monotonic: Callable[[], float]) -> None:
         self._monotonic = monotonic
@@ -148,6 +151,8 @@ class _RepeatLimit:
                 self._seen.popitem(last=False)
         if count >= REPEATS:
             raise structlog.DropEvent
+        if count == REPEATS - 1:
+            line["further"] = f"left out for up to {REPEAT_WINDOW_S:.0f} s, then counted as suppressed"
         return line
 
 

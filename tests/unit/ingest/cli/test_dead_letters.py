@@ -331,6 +331,10 @@ class TestReplay:
     def test_repeated_failure_is_reported(self, ingest, positions):
         result = ingest("dead-letters", "replay", "-f", FILE, positions[1])
         assert (result.code, "failed again: no_match 1" in result.err) == (1, True)
+        assert ingest("dead-letters", "keep", "-f", FILE, positions[0], positions[2]).code == 0
+        listed = ingest("dead-letters", "list", "-f", FILE)
+        assert "failed again (no_match)" in listed.out
+        assert ("dead-letters show" in listed.err, "dead-letters replay" in listed.err) == (True, False)
 
 
 class TestKeep:

@@ -22,6 +22,14 @@ def test_jars_of_a_folder_are_listed(ingest, folder, one_jar):
     assert (done.code, done.json) == (0, {"jars": [str(folder / "cache/jars/spark/one-1.0.jar")]})
 
 
+@pytest.mark.parametrize(("has_file", "command"), [(False, "init --template kafka"), (True, "validate --connect")])
+def test_next_command_is_about_the_file_that_is_there(ingest, folder, one_jar, has_file, command):
+    one_jar.write_bytes(b"jar")
+    if has_file:
+        (folder / "pipeline.yaml").touch()
+    assert ingest("jars", "fetch", "--from", "mirror").err.endswith(f"\nnext: attr2hbase {command}\n")
+
+
 @pytest.mark.parametrize(
     ("origin", "code", "error"),
     [

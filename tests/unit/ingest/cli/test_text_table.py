@@ -38,6 +38,11 @@ def test_a_table_that_fits_has_a_line_for_each_row():
     assert (header.head.split(), row.rest.split()) == (" ".join(TOTALS).replace("#", "").split(), [*COUNTS])
 
 
+def test_the_line_under_a_header_is_no_wider_than_a_screen():
+    _, rule, row = shown(("check", "found"), [("a", "x" * 300)], 100_000)
+    assert (rule, len(row)) == (" " + "─" * 150, 309)
+
+
 def test_the_counts_of_a_run_fit_80_columns():
     assert shown(TOTALS, [COUNTS], 80) == [
         " pipeline  events  stored  dropped      dead-     rows  cells  seconds  events/s",

@@ -115,6 +115,9 @@ class TestBounds:
         log.warning("again")
         events = [(line["message"], line.get("suppressed")) for line in lines(stream)]
         assert events == [("again", None)] * REPEATS + [("another", None), ("again", 7)]
+        stream.seek(0)
+        notes = [line.get("further") for line in lines(stream)]
+        assert notes == [None] * (REPEATS - 1) + ["left out for up to 60 s, then counted as suppressed", None, None]
 
     def test_repeats_are_counted_per_pipeline(self):
         stream = output()
