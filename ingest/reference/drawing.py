@@ -1,13 +1,14 @@
 """A pipeline file as a graph of boxes and arrows, in Mermaid and Graphviz."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from ingest.api import OnError, Settings
 from ingest.config.model import Component, Configuration, Pipeline, names_of
-from ingest.kafka.settings import topic_of
+from ingest.kafka.settings import has_common_broker, topic_of
 
 S = TypeVar("S", bound=Settings)
 
@@ -64,19 +65,35 @@ class Drawing:
         return [box for box in self.boxes if box.pipeline == pipeline]
 
 
+class _Place(NamedTuple):
+    """What a sink writes: a table of a store, or a topic of a cluster."""
+
+    where: str
+    written: str
+    brokers: str
+
+    def is_same(self, other: "_Place") -> bool:
+        """Whether two sinks write the same; lists of brokers of a cluster may differ."""
+        is_one_cluster = self.brokers == other.brokers or has_common_broker(self.brokers, other.brokers)
+        return self[:2] == other[:2] and is_one_cluster
+
+
 def drawing_of(configuration: Configuration, pipelines: Iterable[Pipeline]) -> Drawing:
     """The drawing of some pipelines of a file; secrets are masked."""
     drawing = Drawing()
-    tables: dict[tuple[str, str], Box] = {}
+    tables: dict[_Place, Box] = {}
     for number, pipeline in enumerate(pipelines, 1):
         _add(drawing, tables, pipeline, f"p{number}", configuration.masks.hide)
-    drawing.boxes.extend(tables.values())
+    written = Counter(place[:2] for place in tables)
+    for place, box in tables.items():
+        is_ambiguous = written[place[:2]] > 1
+        drawing.boxes.append(replace(box, lines=(*box.lines, place.brokers)) if is_ambiguous else box)
     return drawing
 
 
 def _add(
     drawing: Drawing,
-    tables: dict[tuple[str, str], Box],
+    tables: dict[_Place, Box],
     pipeline: Pipeline,
     prefix: str,
     hide: Callable[[str], str],
@@ -105,13 +122,15 @@ def _add(
         box = add(f"sink{number}", Shape.SINK, lines, on_error)
         drawing.arrows.append(Arrow(last, box, hide(f"when {settings.when}") if settings.when else ""))
         if (topic := topic_of(settings)) is not None:
-            written, where = hide(topic.topic), "a topic"
+            written, where, brokers = hide(topic.topic), "a topic", hide(topic.brokers or "")
         elif settings.store_name is not None:
-            written, where = hide(settings.table_text or ""), f"in {hide(settings.store_name)}"
+            written, where, brokers = hide(settings.table_text or ""), f"in {hide(settings.store_name)}", ""
         else:
             continue
-        place = tables.setdefault((where, written), Box(f"table{len(tables) + 1}", Shape.TABLE, (written, where)))
-        drawing.arrows.append(Arrow(box, place.id))
+        place = _Place(where, written, brokers)
+        place = next(filter(place.is_same, tables), place)
+        table = tables.setdefault(place, Box(f"table{len(tables) + 1}", Shape.TABLE, (written, where)))
+        drawing.arrows.append(Arrow(box, table.id))
     if failing:
         drawing.boxes.append(dead_letters)
         drawing.arrows += failing

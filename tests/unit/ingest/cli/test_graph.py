@@ -125,6 +125,22 @@ def test_boxes_and_arrows_as_json(ingest, file):
     ]
 
 
+def test_topics_of_one_name_in_two_clusters_are_two_boxes_with_their_brokers(ingest, folder):
+    sinks = '{kafka: {topic: x}}, {kafka: {topic: x, brokers: "127.0.0.1:9092,localhost:9094", label: same}}'
+    other = '{kafka: {topic: x, brokers: "localhost:9093", label: other}}'
+    (folder / "p.yaml").write_text(
+        'version: 1\npipelines:\n  p:\n    source: {kafka: {brokers: "localhost:9092", topics: [s]}}\n'
+        f"    sinks: [{sinks}, {other}]\n"
+    )
+    drawn = ingest("graph", "p.yaml", "--output", "json").json
+    assert [box["lines"] for box in drawn["boxes"] if box["shape"] == "table"] == [
+        ["x", "a topic", "localhost:9092"],
+        ["x", "a topic", "localhost:9093"],
+    ]
+    written = [arrow["end"] for arrow in drawn["arrows"] if arrow["end"].startswith("table")]
+    assert written == ["table1", "table1", "table2"]
+
+
 def test_unknown_pipeline_is_an_error(ingest, file):
     result = ingest("graph", file, "--pipeline", "wep")
     assert (result.code, result.err.splitlines()[0]) == (3, 'error[not_found]: there is no pipeline "wep"')
