@@ -196,16 +196,14 @@ def _dry_write(component: Component[SinkSettings]) -> DryWrite | None:
     return dry_write_of(component, create(component))
 
 
-def sink_committers(
-    plan: Plan, check_owner: Callable[[], None], source: SourceSettings | None = None
-) -> dict[str, Committer]:
+def sink_committers(plan: Plan, check_owner: Callable[[], None], source: SourceSettings) -> dict[str, Committer]:
     """
     The committers of the same sinks, by destination; raises as `plugin_task_sinks`.
 
     Args:
         plan: of the pipeline.
         check_owner: as in `SinkContext`.
-        source: of the pipeline.
+        source: of the pipeline; a sink refuses to write what it reads.
     """
     from ingest.pipeline.plugin_sinks import committer_of
 

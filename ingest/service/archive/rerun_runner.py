@@ -71,7 +71,8 @@ class RerunRunner:
         self._on_blocked = place.on_blocked
         self._source = kafka_source_of(pipeline)
         plan = rerun_plan(configuration, place.catalog, sink, value, rerun.version_id)
-        committers = schema_committers(configuration, plan) | sink_committers(plan, check_owner)
+        committers = schema_committers(configuration, plan)
+        committers |= sink_committers(plan, check_owner, pipeline.source.settings)
         for committer in committers.values():
             committer.recover()
             opened.callback(committer.close)

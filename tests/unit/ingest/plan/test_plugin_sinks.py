@@ -3,6 +3,7 @@
 import importlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -160,14 +161,16 @@ def test_binding_without_a_writer_accepts_every_event(configured):
 
 
 def test_writer_and_committer_get_the_same_context(configured, monkeypatch, tmp_path):
-    _, plan = configured()
+    configuration, plan = configured()
+    source = configuration.pipelines["p"].source.settings
     seen = []
     lines = importlib.import_module("lining").Lines
     for name in ("writer", "committer"):
         made = getattr(lines, name)
         monkeypatch.setattr(lines, name, lambda self, context, made=made: seen.append(context) or made(self, context))
-    assert (*plugin_task_sinks(plan), *sink_committers(plan, lambda: None)) == ("sink lines", "sink lines")
-    assert seen == [SinkContext("p", "lines", tmp_path / "state")] * 2
+    assert (*plugin_task_sinks(plan), *sink_committers(plan, lambda: None, source)) == ("sink lines", "sink lines")
+    context = SinkContext("p", "lines", tmp_path / "state")
+    assert seen == [context, replace(context, source=source)], "a task has no use for the source"
 
 
 LOCATION = f"p.yaml:{1 + PIPELINE.splitlines().index('      - lines: {path: ./lines}')}:9"
@@ -252,9 +255,10 @@ def test_exception_of_a_call_that_nothing_depends_on_is_logged(configured, monke
     def fail(*_arguments: object) -> None:
         raise ValueError("a bug")
 
-    _, plan = configured()
+    configuration, plan = configured()
     replace_call(monkeypatch, "LinesCommitter", call, fail)
-    (committer,) = sink_committers(plan, lambda: None).values()
+    source = configuration.pipelines["p"].source.settings
+    (committer,) = sink_committers(plan, lambda: None, source).values()
     with capture_logs() as logged:
         getattr(committer, call)(*(["batch"] if call == "abort" else []))
     assert [line["reason"] for line in logged] == [f'"lines" ({LOCATION}): {call}: ValueError: a bug ("lining.py")']
