@@ -37,7 +37,7 @@ from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.pipeline.rate_limiter import RateLimiter
 from ingest.pipeline.splits import ranked
-from ingest.receipt import Counts, Receipt, TaskStatus
+from ingest.receipt import Counts, Receipt, TaskStatus, worst_of
 from ingest.retry import Retry
 from ingest.spark.errors import translated
 from ingest.spark.jobs.task_errors import TaskUnavailableError
@@ -85,7 +85,7 @@ class BatchRunner(LoopHost):
         back_pressure: delays micro-batches while a store is overloaded.
         watched: surrounds each Spark job; its tasks may outlive the job if an exception ends the block.
         hide: masks the secrets of the configuration.
-        taps: of the service, for what tasks report to readers.
+        taps: of the service, for what tasks report to readers; None for a replay.
         clock: monotonic seconds.
 
     Attributes:
@@ -140,7 +140,7 @@ class BatchRunner(LoopHost):
         self._back_pressure = back_pressure or BackPressure()
         self._watched = watched
         self._hide = hide
-        self._taps = taps or Taps()
+        self._taps = taps
         self._clock = clock
         self._busy = BusyTime(clock)
         self._before_commit = failpoint.point("before_commit")
@@ -335,7 +335,8 @@ class BatchRunner(LoopHost):
         waits = retries = 0
         while True:
             started = self._clock()
-            spec = replace(spec, taps=self._taps.of(self._pipeline))
+            if self._taps is not None:
+                spec = replace(spec, taps=self._taps.of(self._pipeline))
             frame = self._frame if self._guarded is None else self._guarded.frame
             if frame is None:
                 raise LifecycleError("tasks run only within a batch")
@@ -365,12 +366,8 @@ class BatchRunner(LoopHost):
             else:
                 self._check_not_stopping()
                 self._tasks_s = self._clock() - started
-                if not any(receipt.status is TaskStatus.RUN_AGAIN for receipt in receipts):
-                    # else the next attempt reports the same events
-                    self._taps.deliver(
-                        (line for receipt in receipts for line in receipt.tapped),
-                        (each for receipt in receipts for each in receipt.tap_counts.items()),
-                    )
+                if self._taps is not None:
+                    _deliver(receipts, self._taps)
                 return receipts
 
     def until_possible(self, action: Callable[[], T]) -> T:
@@ -409,3 +406,14 @@ class BatchRunner(LoopHost):
         self._observer.blocked(code, message)
         if self._stopping.wait(seconds):
             raise AbandonedError(f"the service stops while blocked: {message}") from None
+
+
+def _deliver(receipts: Sequence[Receipt], taps: Taps) -> None:
+    """Give an attempt's reports to the readers of taps, unless the next attempt reports the same events at once."""
+    if any(receipt.status is TaskStatus.RUN_AGAIN for receipt in receipts):
+        return
+    lines = (line for receipt in receipts for line in receipt.tapped)
+    # a blocked attempt has compared some events, and the next one compares all: only one of them may count
+    is_durable = worst_of(receipts).status is TaskStatus.DURABLE
+    counts = (each for receipt in receipts for each in receipt.tap_counts.items())
+    taps.deliver(lines, counts if is_durable else ())

@@ -37,10 +37,12 @@ from ingest.api import (
     StoreUnavailableError,
     TableSpec,
 )
+from ingest.api.taps import Tap, TapCounts
 from ingest.config.model import Component
 from ingest.dead_letters import buffer
 from ingest.dead_letters.budget import ErrorBudget
 from ingest.dead_letters.envelope import DeadLetter
+from ingest.observe.taps import Taps
 from ingest.pipeline.back_pressure import BackPressure
 from ingest.pipeline.loop import StoppedError
 from ingest.pipeline.rate_limiter import RateLimiter
@@ -270,6 +272,7 @@ class Bench:
         self.guard: Callable[[int, int, bool], Guarded | None] = lambda *_arguments: None
         self.limiter = RateLimiter(None)
         self.back_pressure = BackPressure()
+        self.taps: Taps | None = None
         self.runner = self.runner_of(self.plan)
 
     def runner_of(self, plan: Plan, task_name: str | None = None) -> BatchRunner:
@@ -299,6 +302,7 @@ class Bench:
             limiter=self.limiter,
             back_pressure=self.back_pressure,
             hide=self.hide,
+            taps=self.taps,
             clock=self.clock,
         )
 
@@ -727,6 +731,29 @@ def test_busy_answers_in_receipts_delay_the_next_batch(tmp_path: Path):
     now[0] += 1_000.0
     runner.on_batch(Frame([records(*TICK)]), 1)
     assert (bench.back_pressure.ratio(), runner.delay_s()) == (1.0, 0.0)
+
+
+def test_condition_of_a_tap_counts_each_event_once(tmp_path: Path):
+    """Not in attempts of which nothing is acknowledged; the events of these are shown."""
+    bench, taps = Bench(tmp_path), Taps()
+    bench.taps = taps
+    tap = taps.open("p", Tap("", where="%{key} == 'a'"))
+
+    class Blocked(Frame):
+        """The first attempt compares its events, and is blocked."""
+
+        def collect(self) -> Iterable[Row]:
+            rows = super().collect()
+            if self.attempts > 1:
+                return rows
+            compared = {tap: TapCounts(2, 1)}
+            receipt = Receipt(TaskStatus.BLOCKED, "store_unavailable", tapped=[(tap, b"{}")], tap_counts=compared)
+            return [Row(*pair) for pair in receipt.rows()]
+
+    bench.runner_of(bench.plan).on_batch(Blocked([records(*TICK)]), 0)
+    taken = taps.take(tap)
+    assert taken.counts is not None
+    assert (taken.counts.compared, taken.counts.met, len(taken.lines)) == (2, 1, 2)
 
 
 def test_refused_batches_never_start(tmp_path: Path):
