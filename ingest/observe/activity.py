@@ -108,8 +108,8 @@ class Activity:
                 found.dead_lettered_by[key] = failed = found.dead_lettered_by.pop(key, _DeadLettered())
                 failed.events += count
                 failed.batch_time_ms = batch_time_ms
-            for oldest in list(found.dead_lettered_by)[:-MAX_ERRORS]:
-                del found.dead_lettered_by[oldest]
+            while len(found.dead_lettered_by) > MAX_ERRORS:
+                del found.dead_lettered_by[_least(found.dead_lettered_by, batch_time_ms)]
             found.batch = {
                 "id": batch_id,
                 "time_ms": batch_time_ms,
@@ -291,6 +291,11 @@ class Activity:
     def _forget(found: _Pipeline, now: float) -> None:
         while found.newest and found.newest[0][0] < now - RATE_S:
             found.newest.popleft()
+
+
+def _least(failed: Mapping[tuple[str, str], _DeadLettered], newest_ms: int) -> tuple[str, str]:
+    """The pair with the fewest events, one of the newest micro-batch only if there is no other."""
+    return min(failed, key=lambda each: (failed[each].batch_time_ms == newest_ms, failed[each].events))
 
 
 def _components(

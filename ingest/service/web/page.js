@@ -261,7 +261,7 @@ function deadLetters(pipeline) {
   ));
   const listed = pipeline.dead_lettered_by.reduce((total, each) => total + each.events, 0);
   const others = pipeline.totals.dead_lettered - listed;
-  if (others > 0) made.append(element("p", {text: `and ${number(others)} older ones of other errors or components`}));
+  if (others > 0) made.append(element("p", {text: `and ${number(others)} more, of other errors or components or from before a row was listed`}));
   if (listed) {
     const command = `attr2hbase tap ${quoted(pipeline.name)} --failed`;
     made.append(element("p", {}, "The next ones as they fail: ", element("code", {text: command})));

@@ -94,6 +94,16 @@ def test_dead_letters_have_their_components_the_newest_first():
     assert len(activity.of("p")["dead_lettered_by"]) == MAX_ERRORS
 
 
+def test_dead_letters_of_many_components_keep_the_most_frequent_and_the_newest():
+    activity = Activity()
+    activity.durable("p", 0, 0, counts(0, many=1_000, few=1), 0.1)
+    for number in range(50):
+        activity.durable("p", 1, 1 + number, counts(0, **{f"code{number}": 2}), 0.1)
+    found = {each["error"]: each["events"] for each in activity.of("p")["dead_lettered_by"]}
+    assert len(found) == MAX_ERRORS
+    assert (found["many"], found["code49"], found.get("few")) == (1_000, 2, None)
+
+
 def test_maximum_rate_is_that_of_the_newest_build():
     activity = Activity()
     assert activity.of("p")["max_rate"] is None
