@@ -3,20 +3,22 @@
 import logging
 import socket
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from typing import Any, Literal
 
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
+from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.producer import ProduceRequest
 
 from ingest.api import SourceUnavailableError, TopicPartition
+from ingest.kafka.compression import enable_zstd
 from ingest.kafka.decompression import read_all_codecs
 from ingest.kafka.errors import timed_out, translating, unreachable
-from ingest.kafka.settings import KafkaConnection, Mechanism
+from ingest.kafka.settings import Compression, KafkaConnection, Mechanism
 from ingest.kafka.tls import CompleteSocket, tls_context
 from ingest.kafka.tokens import ClientCredentials
 from ingest.server_kinds import KAFKA, server_instead
@@ -96,8 +98,11 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
         connection: of the cluster.
         options: further options of kafka-python.
     """
+    if options.get("compression_type") == Compression.ZSTD.value:
+        read_all_codecs()  # a producer reads a batch that is too large for the topic, to divide it
+        enable_zstd()
     with _connecting(connection, _ProducingNetClient) as common:
-        return KafkaProducer(
+        client = KafkaProducer(
             **common,
             acks="all",
             allow_auto_create_topics=False,
@@ -106,6 +111,52 @@ def producing_client(connection: KafkaConnection, **options: Any) -> KafkaProduc
             socket_options=_SOCKET_OPTIONS,
             **options,
         )
+    sender = client._sender  # noqa: SLF001 - no public method tells which records the broker has named
+    sender._record_exceptions_fn = partial(_errors_of_records, sender._record_exceptions_fn)  # noqa: SLF001
+    return client
+
+
+def _errors_of_records(
+    original: Callable[..., Callable[[int], KafkaError]],
+    refusal: KafkaError,
+    named: Sequence[tuple[int, str | None]] | None,
+    message: str | None,
+) -> Callable[[int], KafkaError]:
+    """
+    As the function of kafka-python, but a record that the broker has named among others has the error of its batch.
+
+    kafka-python makes an InvalidRecordError of it, also if the broker refuses its time.
+    """
+    error_of, words = original(refusal, named, message), dict(named or ())
+
+    def error_of_record(at: int) -> KafkaError:
+        if at not in words:
+            return error_of(at)
+        error = type(refusal)(words[at] or message or refusal.description)
+        error.is_named = True
+        return error
+
+    return error_of_record
+
+
+def is_named(error: KafkaError) -> bool:
+    """Whether the broker has told that this record is at fault, and not another one of its batch."""
+    return getattr(error, "is_named", False)
+
+
+@contextmanager
+def sending_at_once(client: KafkaProducer) -> Iterator[None]:
+    """
+    Send what a producer has taken, without its `linger_ms`, in the block.
+
+    Its own `flush` fails if the client divides a batch that is too large for the topic.
+    """
+    client._accumulator.begin_flush()  # noqa: SLF001 - no public method
+    client._sender.wakeup()  # noqa: SLF001
+    try:
+        yield
+    finally:
+        client._accumulator._flushes_in_progress.decrement()  # noqa: SLF001
 
 
 def unsent(client: KafkaProducer) -> dict[int, int]:

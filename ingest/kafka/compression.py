@@ -3,20 +3,22 @@
 import kafka
 import kafka.record.default_records
 
+from ingest.api import LifecycleError
 from ingest.kafka.codecs import Codec, zstd_compressed
-from ingest.kafka.decompression import read_all_codecs
-from ingest.kafka.settings import Compression
 
 
-def codec_of_client(compression: Compression) -> str | None:
-    """The option `compression_type` of kafka-python, whose producers in this process can then use it."""
-    if compression is Compression.NONE:
-        return None
-    if compression is Compression.ZSTD:
-        read_all_codecs()  # a producer reads a batch that is too large for the topic, to divide it
-        kafka.record.default_records.zstd_encode = zstd_compressed
-        kafka.KafkaProducer._COMPRESSORS["zstd"] = (_is_there, int(Codec.ZSTD))  # noqa: SLF001 - no public way
-    return compression.value
+def enable_zstd() -> None:
+    """
+    Let the producers of this process compress with zstd, whatever uses kafka-python in it.
+
+    Raises:
+        LifecycleError: this version of kafka-python has its codecs elsewhere.
+    """
+    codecs = getattr(kafka.KafkaProducer, "_COMPRESSORS", None)
+    if codecs is None or not hasattr(kafka.record.default_records, "zstd_encode"):
+        raise LifecycleError(f"kafka-python {kafka.__version__} has no table of codecs to which zstd can be added")
+    kafka.record.default_records.zstd_encode = zstd_compressed
+    codecs["zstd"] = (_is_there, int(Codec.ZSTD))
 
 
 def _is_there() -> bool:

@@ -12,8 +12,7 @@ from kafka.errors import InvalidTimestampError, KafkaError
 from kafka.partitioner.default import murmur2
 
 from ingest.api import IngestError, SourceUnavailableError
-from ingest.kafka.clients import ANSWER_MS, producing_client, unsent
-from ingest.kafka.compression import codec_of_client
+from ingest.kafka.clients import ANSWER_MS, is_named, producing_client, sending_at_once, unsent
 from ingest.kafka.errors import OF_A_RECORD, BadRecordError, translated, translating
 from ingest.kafka.settings import Compression, KafkaConnection
 from ingest.kafka.stored import NO_TIME
@@ -21,6 +20,7 @@ from ingest.kafka.stored import NO_TIME
 MAX_REQUEST_BYTES = 32 * 1024 * 1024  # below a broker's limit of 100 MiB, which also holds for requests of many records
 _BATCH_BYTES = 128 * 1024
 _LINGER_MS = 10  # fills batches, and adds little to a flush
+_GROUP_LINGER_MS = 60_000  # longer than it takes to hand a group over, whose end sends it
 _WINDOW_BYTES = 1024 * 1024  # not acknowledged at one time; lost with a connection, so a slow link sends them again
 _STALLED_S = 3 * ANSWER_MS / 1000
 _WATCH_S = 0.5
@@ -48,7 +48,7 @@ class SentRecord:
     headers: Sequence[tuple[str, bytes | None]]
     partition: int | None
     timestamp_ms: int | None
-    partition_key: bytes | None = None
+    partition_hash: int | None = None
     is_durable: bool = False
     time_refused: str = ""
     answer: Any = None
@@ -107,7 +107,7 @@ class KafkaProducer:
         headers: Sequence[tuple[str, bytes | None]] = (),
         partition: int | None = None,
         timestamp_ms: int | None = None,
-        partition_key: bytes | None = None,
+        partition_key: bytes | int | None = None,
     ) -> SentRecord:
         """
         Queue a record for sending, once few enough of the earlier ones are not acknowledged yet.
@@ -120,7 +120,8 @@ class KafkaProducer:
             partition: number of the partition, or None.
             timestamp_ms: None for now, or for no time at all if the broker refuses that of this machine's clock;
                 `NO_TIME` for none.
-            partition_key: determines the partition as a `key` would, and is not sent; None for `key`.
+            partition_key: determines the partition as a `key` would, or is the hash of such a key, and is not sent;
+                None for `key`.
 
         Raises:
             SourceUnavailableError: the cluster does not answer.
@@ -128,7 +129,8 @@ class KafkaProducer:
             IngestError: this record cannot be sent, code `record_too_large` or `bad_record`; others stay queued. Or an
                 earlier one was rejected, as in `flush`.
         """
-        record = SentRecord(topic, key, value, headers, partition, timestamp_ms, partition_key)
+        hash_ = _hash_of_key(partition_key) if isinstance(partition_key, bytes) else partition_key
+        record = SentRecord(topic, key, value, headers, partition, timestamp_ms, hash_)
         try:
             self._wait(_WINDOW_BYTES - record.size)
         except IngestError as error:
@@ -197,19 +199,33 @@ class KafkaProducer:
 
         An error of a broker is about a batch: its other records fail too, and with kafka-python also batches of other
         partitions. Alone, each gets its own answer. The client has no idempotence: with it kafka-python fails the
-        records after a refused one as well.
+        records after a refused one as well. A broker names the records whose content or time it refuses (since Kafka
+        2.4), so that however many these are, they are known at once.
         """
         left = self._abandon()
         # without `on_refused` none is sent after the first refused one, so each is sent alone
         groups = [[record] for record in reversed(left)] if self._on_refused is None else _halves(left)
-        while groups:
-            group = groups.pop()
-            error = self._error_of(group)
-            if error is not None and len(group) > 1 and _may_be_of_another(error):
-                groups += _halves([record for record in group if not record.is_durable])
-            elif error is not None:
-                self._settle_failed(group[0], error)
-        self._abandon()
+        try:
+            while groups:
+                group = groups.pop()
+                error = self._error_of(group)
+                if error is not None and len(group) > 1 and _may_be_of_another(error):
+                    groups += self._settle_named([record for record in group if not record.is_durable])
+                elif error is not None:
+                    self._settle_failed(group[0], error)
+        finally:
+            self._abandon()
+
+    def _settle_named(self, failed: list[SentRecord]) -> list[list[SentRecord]]:
+        """Tell the records of a group that the broker has named, and return groups of the others to send again."""
+        others = []
+        for record in failed:
+            error = record.answer.exception
+            if is_named(error):
+                self._settle_failed(record, error)
+            else:
+                others.append(record)
+        return _halves(others) if len(others) == len(failed) else [others] if others else []
 
     def _settle_failed(self, record: SentRecord, error: KafkaError) -> None:
         """Tell that a record is refused, or raise the error: also if it is of no record."""
@@ -222,30 +238,30 @@ class KafkaProducer:
         of_record = isinstance(error, OF_A_RECORD)
         refusal = translated(error, f'sending {record.name if of_record else "records"} to topic "{record.topic}"')
         if not of_record or self._on_refused is None:
-            self._abandon()
             raise refusal from error
         self._on_refused(record, refusal)
 
     def _error_of(self, group: Sequence[SentRecord]) -> KafkaError | None:
         """An error of records that are sent while no others are; first one that is of no record."""
         for record in group:
-            self._hand_over(record, alone=True)
+            self._hand_over(record, in_group=True)
         errors = []
-        for record in group:
-            error = self._outcome(record)
-            record.is_durable = error is None
-            if error is not None:
-                errors.append(error)
+        with sending_at_once(self._client):
+            for record in group:
+                error = self._outcome(record)
+                record.is_durable = error is None
+                if error is not None:
+                    errors.append(error)
         return next((error for error in errors if not _may_be_of_another(error)), errors[0] if errors else None)
 
-    def _hand_over(self, record: SentRecord, *, alone: bool = False) -> None:
+    def _hand_over(self, record: SentRecord, *, in_group: bool = False) -> None:
         time_ms = record.timestamp_ms
         if time_ms is None and self._time_refused:
             time_ms, record.time_refused = NO_TIME, self._time_refused
         with translating(f'sending to topic "{record.topic}"'):
-            client, partition = self._connected(alone=alone), record.partition
-            if partition is None and record.partition_key is not None:
-                partition = partition_of_key(record.partition_key, client.partitions_for(record.topic))
+            client, partition = self._connected(in_group=in_group), record.partition
+            if partition is None and record.partition_hash is not None:
+                partition = record.partition_hash % len(client.partitions_for(record.topic))  # numbered from 0
             record.answer = client.send(
                 record.topic,
                 value=record.value,
@@ -280,17 +296,17 @@ class KafkaProducer:
                     hint="are all brokers of the cluster running?",
                 )
 
-    def _connected(self, *, alone: bool) -> kafka.KafkaProducer:
+    def _connected(self, *, in_group: bool) -> kafka.KafkaProducer:
         if self._client is None:
             self._client = producing_client(
                 self._connection,
                 batch_size=_BATCH_BYTES,
-                linger_ms=0 if alone else _LINGER_MS,
-                enable_idempotence=not alone,
+                linger_ms=_GROUP_LINGER_MS if in_group else _LINGER_MS,
+                enable_idempotence=not in_group,
                 max_block_ms=ANSWER_MS,
                 max_request_size=MAX_REQUEST_BYTES,
                 retries=_RETRIES,
-                compression_type=codec_of_client(self._compression),
+                compression_type=None if self._compression is Compression.NONE else self._compression.value,
             )
         return self._client
 
@@ -307,8 +323,13 @@ class KafkaProducer:
 
 def partition_of_key(key: bytes, partitions: Collection[int]) -> int:
     """The partition to which Kafka's clients send a record with a key."""
+    return _hash_of_key(key) % len(partitions)
+
+
+def _hash_of_key(key: bytes) -> int:
+    """Not negative, as in Kafka's clients."""
     positive: int = murmur2(key) & 0x7FFFFFFF
-    return sorted(partitions)[positive % len(partitions)]
+    return positive
 
 
 def _halves(records: list[SentRecord]) -> list[list[SentRecord]]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Sequence
 
-from ingest.api import Batch, Committer, IngestError, SourceUnavailableError, StoreUnavailableError
+from ingest.api import Batch, Committer, SourceUnavailableError, StoreUnavailableError
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.loops import refuse_topic_of_source
 from ingest.kafka.settings import KafkaConnection
-from sinks.kafka.errors import of_sink
+from sinks.kafka.errors import OF_CLUSTER, of_sink
 from sinks.kafka.refused import packed, unpacked
 
 
@@ -69,7 +69,7 @@ class KafkaCommitter(Committer):
             with KafkaAdmin(self._connection) as admin:
                 admin.partitions([self._topic])
                 leaderless = admin.leaderless([self._topic])
-        except IngestError as error:
+        except OF_CLUSTER as error:
             raise of_sink(error) from error
         if leaderless:
             raise StoreUnavailableError(

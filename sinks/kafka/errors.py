@@ -1,6 +1,16 @@
 """Errors of a topic as errors of a sink: each of them blocks the pipeline, which resumes by itself."""
 
-from ingest.api import IngestError, NotFoundError, SourceUnavailableError, StoreRefusedError, StoreUnavailableError
+from ingest.api import (
+    NotFoundError,
+    SourceError,
+    SourceUnavailableError,
+    StoreError,
+    StoreRefusedError,
+    StoreUnavailableError,
+)
+
+OF_CLUSTER = (SourceError, NotFoundError)
+"""What the cluster or the topic is the reason of; no other error is one that passes by itself."""
 
 
 class NoTopicError(StoreRefusedError):
@@ -10,8 +20,8 @@ class NoTopicError(StoreRefusedError):
     hint = "create the topic again; no record of the micro-batch is acknowledged before"
 
 
-def of_sink(error: IngestError) -> IngestError:
-    """The error with which a task or a probe ends; raise it `from error`."""
+def of_sink(error: SourceError | NotFoundError) -> StoreError:
+    """The error of a sink for one of `OF_CLUSTER`; raise it `from error`."""
     match error:
         case SourceUnavailableError():
             return StoreUnavailableError(error.message, hint=error.hint)

@@ -281,20 +281,54 @@ def test_each_refused_record_is_told_and_the_others_are_durable(start: Servers) 
     assert keys(server.accepted)[-1] == b"5"
 
 
-def test_few_requests_find_a_refused_record_among_many(start: Servers) -> None:
-    server, _ = start(refusing(MESSAGE_TOO_LARGE, b"700"))
-    told: list[bytes | None] = []
+def refused_of_a_thousand(start: Servers, answer: Answer) -> tuple[KafkaServer, list[tuple[int, str]]]:
+    """Send a thousand records, in few requests; what was told of them."""
+    are_sent = threading.Event()
+
+    def answered(batch: Batch) -> Refusal | None:
+        are_sent.wait(10)  # else the number of requests would depend on the time of `send`
+        return answer(batch)
+
+    server, _ = start(answered)
+    told: list[tuple[int, str]] = []
     producer = KafkaProducer(
         KafkaConnection.model_validate({"brokers": f"127.0.0.1:{server.port}"}),
-        on_refused=lambda record, _: told.append(record.key),
+        on_refused=lambda record, why: told.append((int(record.key or b""), why.code)),
     )
     start.closed_at_end.append((server, producer))
     for number in range(1_000):
-        producer.send("t", b"%d" % number, b"v")
+        producer.send("t", b"%d" % number, b"v", timestamp_ms=5)
+    are_sent.set()
     producer.flush()
-    assert told == [b"700"]
+    return server, told
+
+
+FIRST_REQUESTS = 7  # those in flight before the last record is sent, and the one of all others
+
+
+# 2^10 records are divided ten times; kafka-python also divides what is too large by itself, before
+@pytest.mark.parametrize(("code", "divisions"), [(MESSAGE_TOO_LARGE, 20), (INVALID_TIMESTAMP, 10)])
+def test_few_requests_find_a_refused_record_among_many(start: Servers, code: int, divisions: int) -> None:
+    def answer(batch: Batch) -> Refusal | None:
+        return Refusal(code) if b"700" in keys(batch) else None
+
+    server, told = refused_of_a_thousand(start, answer)
+    assert [number for number, _ in told] == [700]
     assert sorted(map(int, filter(None, keys(server.accepted)))) == [at for at in range(1_000) if at != 700]
-    assert len(server.batches) < 700  # each alone would be a thousand
+    assert len(server.batches) <= FIRST_REQUESTS + 2 * divisions + 2
+
+
+def test_records_that_the_broker_names_are_known_at_once_however_many(start: Servers) -> None:
+    """Each by itself would take a second or more of a window."""
+
+    def answer(batch: Batch) -> Refusal | None:
+        old = {at: "out of range" for at, record in enumerate(batch) if record.key != b"700"}
+        return Refusal(INVALID_TIMESTAMP, old) if old else None
+
+    server, told = refused_of_a_thousand(start, answer)
+    assert sorted(told) == [(at, "record_time_refused") for at in range(1_000) if at != 700]
+    assert keys(server.accepted) == [b"700"]
+    assert len(server.batches) <= FIRST_REQUESTS + 3
 
 
 def test_refused_records_are_told_but_an_outage_is_an_error(start: Servers) -> None:

@@ -1,14 +1,18 @@
 """The records of a task, with a server whose answers are chosen."""
 
 import threading
+from dataclasses import replace
 
+import kafka
 import pytest
 
 from ingest.api import (
     Batch,
+    ErrorBudgetSpentError,
     Event,
     EventError,
     IngestError,
+    LifecycleError,
     Origin,
     SinkResult,
     StoreRefusedError,
@@ -125,6 +129,20 @@ def test_refused_record_of_a_fan_out_is_that_event_alone(topics: Topics) -> None
     assert set(unpacked([result.payload])) == {Origin("s", 0, 1, 1)}
 
 
+def test_task_ends_once_more_records_are_refused_than_may_fail(topics: Topics) -> None:
+    topics.serve(lambda batch: Refusal(INVALID_TIMESTAMP, dict.fromkeys(range(len(batch)), "too old")))
+    writer = topics.writer()
+    writer.begin(replace(SPEC, max_failures=2), b"", WriteCounts())
+    for number in range(3):
+        writer.write(event(number))
+    with pytest.raises(ErrorBudgetSpentError, match=r'topic "t" refused 3 records of one task, .*too old'):
+        writer.flush()
+    writer.begin(replace(SPEC, max_failures=1), b"", WriteCounts())
+    for fan_out in range(3):
+        writer.write(event(1, fan_out=fan_out))
+    assert len(unpacked([writer.flush().payload])) == 3, "they are of one record of the source"
+
+
 def test_record_that_the_client_refuses_fails_at_once(topics: Topics) -> None:
     topics.serve()
     writer = topics.writer(key={"template": "%{none}"}, value={"template": "%{none}", "on_missing": "unset"})
@@ -177,6 +195,16 @@ def test_error_of_another_destination_asks_for_no_probe_of_this_one(topics: Topi
     writer.begin(SPEC, b"", WriteCounts())
     writer.write(event(1))
     assert writer.probe() == b""
+
+
+def test_error_that_does_not_pass_is_no_outage(topics: Topics, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if kafka-python had its codecs elsewhere."""
+    monkeypatch.delattr(kafka.KafkaProducer, "_COMPRESSORS")
+    topics.serve()
+    writer = topics.writer(compression="zstd")
+    writer.begin(SPEC, b"", WriteCounts())
+    with pytest.raises(LifecycleError, match="no table of codecs"):
+        writer.write(event(1))
 
 
 def test_denied_access_blocks(topics: Topics) -> None:
