@@ -79,7 +79,7 @@ def findings(readme: str, page: str, result: Mapping[str, Any]) -> Iterator[str]
         if match[1] != measured:
             yield f"README.md: {match[1]} for {name}; the committed run has {measured}"
         if not re.search(rf"(?<![\d,.]){re.escape(measured)}(?![\d,.])", page):
-            yield f"docs/performance.md: no {measured} for {name}; run 'make bench'"
+            yield f"docs/performance.md: no {measured} for {name}; run 'make bench-page'"
     for figure in _FIGURE.finditer(text):
         if any(start <= figure.start() < end for start, end in known):
             continue

@@ -28,7 +28,7 @@ def test_figures_of_an_earlier_run_are_found():
     found = list(findings(README, PAGE, RESULT | {"chain_of_four_per_s": 450_396.2}))
     assert found == [
         f"README.md: {CHAIN} for chain_of_four_per_s; the committed run has 450,396",
-        "docs/performance.md: no 450,396 for chain_of_four_per_s; run 'make bench'",
+        "docs/performance.md: no 450,396 for chain_of_four_per_s; run 'make bench-page'",
     ]
 
 
