@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from functools import partial
-from typing import Any
 
 from ingest import failpoint
-from ingest.api import Disposition, IngestError, NoTableError, NotFoundError, Source
+from ingest.api import Disposition, IngestError, NoTableError, NotFoundError
 from ingest.clock import now_ms
 from ingest.config.model import Configuration, Pipeline
 from ingest.observe.health import State
@@ -77,8 +76,7 @@ def build_pipeline(
             replay=update_replay_file(shared.configuration, pipeline.name),
             options=shared.owner,
         )
-        open_live = partial(
-            open_source,
+        source = open_source(
             shared.catalog,
             pipeline,
             checkpoint,
@@ -88,7 +86,6 @@ def build_pipeline(
             max_records=records_per_batch(pipeline.max_rate, every_s),
             resume_at=tables.resume_at,
         )
-        source = open_live()
         until_built.callback(source.close)
         for name, store in stores.items():
             connect(store.open, f'store "{name}"', once=shared.once)
@@ -107,11 +104,6 @@ def build_pipeline(
             opened.callback(committer.close)
         dead_letters = dead_letter_queue(shared.configuration, pipeline)
         opened.callback(dead_letters.close)
-        if not owned:  # else a start settles the tables first
-            # before Spark starts, which takes much longer; the pipeline asks again when its query starts
-            with closing(open_live()) as asked:
-                check = partial(_check_positions, checkpoint, asked)
-                connect(check, f'source of pipeline "{pipeline.name}"', once=shared.once)
         connect(dead_letters.prepare, f'dead-letter queue of pipeline "{pipeline.name}"', once=shared.once)
         recovery()
         jars = source.jars()  # before the pipeline owns what is open, since they may be missing
@@ -208,11 +200,6 @@ def check_source(shared: Shared, pipeline: Pipeline) -> None:
         times = _batch_times(shared.configuration, pipeline, checkpoint)
         with closing(open_source(shared.catalog, pipeline, checkpoint, times, None, shared.metrics)) as source:
             checkpoint.check_identity(identity_of(source))
-
-
-def _check_positions(checkpoint: Checkpoint, source: Source[Any]) -> None:
-    """Check that a checkpoint belongs to a source, and that a source without a checkpoint knows where to start."""
-    checkpoint.check_identity(identity_of(source))
 
 
 def checkpoint_of(shared: Shared, pipeline: Pipeline) -> Checkpoint:

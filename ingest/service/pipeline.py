@@ -25,6 +25,7 @@ from ingest.service.observer import PipelineObserver, Totals
 from ingest.service.shared import Shared
 from ingest.service.sources import identity_of
 from ingest.service.tables import PipelineTables
+from ingest.sources.kafka import KafkaSourceSettings
 from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JVM_GONE
 from ingest.spark.session import max_tasks
@@ -125,6 +126,20 @@ class LivePipeline:
         runner = self._runner(session, self._cancelled)
         self._opened.callback(partial(ask, runner.close, None))  # a JVM that hangs does not delay the end
         self._query = PipelineQuery(self.name, self._checkpoint, runner, ask, ask_state)
+
+    def check_source(self) -> None:
+        """
+        Ask Kafka what a start asks it first: it answers or fails within seconds, and Spark starts much later.
+
+        Other sources are not asked: one that hangs would hold up all pipelines. Nor is that of a pipeline that owns
+        tables, which a start settles first.
+
+        Raises:
+            ConflictError: the checkpoint belongs to another source.
+            IngestError: as `Source.identity`.
+        """
+        if isinstance(self._pipeline.source.settings, KafkaSourceSettings) and not self._tables.has_any:
+            self._checkpoint.check_identity(identity_of(self._source))
 
     @property
     def query(self) -> PipelineQuery:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import partial
 
-from ingest.api import CatalogError, ConfigError, IngestError
+from ingest.api import CatalogError, ConfigError, Disposition, IngestError
 from ingest.durable.files import StateUnavailableError
 from ingest.observe.logs import logger
 from ingest.plan.plan import Plan
@@ -48,20 +48,41 @@ def build_pipelines(
     refused = _lock(checkpoints, wait)
     pipelines: list[LivePipeline] = []
     unbuilt: dict[str, BaseException] = {}
+    answers = True
     for name, plan in plans.items():
         try:
             if name in refused:
                 raise refused[name]
             pipeline = wait.result(builder(shared, plan, positions[name], checkpoints[name]), [name])
+            opened.callback(pipeline.close)
+            # one that does not answer delays the start of Spark once, and not for each pipeline
+            answers = answers and wait.result(partial(_answers, pipeline, once=shared.once), [name])
         except (ConfigError, CatalogError):
             raise
         except IngestError as error:
             unbuilt[name] = error
             report_unbuilt(shared, name, error)
         else:
-            opened.callback(pipeline.close)
             pipelines.append(pipeline)
     return pipelines, unbuilt
+
+
+def _answers(pipeline: LivePipeline, *, once: bool) -> bool:
+    """
+    Whether the source of a pipeline that was built answers now.
+
+    Raises:
+        IngestError: the pipeline cannot start, and is closed.
+    """
+    try:
+        pipeline.check_source()
+    except IngestError as error:
+        if once or error.disposition is not Disposition.RETRY:
+            pipeline.close()
+            raise
+        _log.warning("not available yet", what=f'source of pipeline "{pipeline.name}"', reason=str(error))
+        return False
+    return True
 
 
 def _note_resumed(checkpoints: Mapping[str, Checkpoint], start_from: str | None, wait: StateWait) -> None:

@@ -86,6 +86,11 @@ class PipelineTables:
         self._ids: dict[str, str] = {}
         self._looked_up: set[str] = set()
 
+    @property
+    def has_any(self) -> bool:
+        """Whether the pipeline owns a table."""
+        return bool(self._tables)
+
     def claim(self, source: Source[Any], withdraw: Callable[[int, int], object]) -> None:
         """
         Claim the tables, roll forward what is rolled forward, and withdraw what would be counted twice.

@@ -98,8 +98,7 @@ class KafkaSource(Source[KafkaSourceSettings]):
         with KafkaAdmin(self.settings) as admin:
             cluster = admin.cluster_id()
             topics = topics_of(self.settings, admin)
-        if self._start is None:
-            self._start = self._checked_start(topics)
+        self._start = self._checked_start(topics)
         return identity_of_offsets(self.settings, cluster, topics)
 
     def frame(self, session: "Session") -> "Frame":
