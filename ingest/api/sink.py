@@ -150,7 +150,7 @@ class TaskSink(ABC):
 
     Called by one thread; a worker process reuses it for many micro-batches. Order: `begin`, then for each split
     `split_start` (if the splits have ranks), its events and `split_end`, then `flush`; that is a flush cycle. A flush
-    cycle may be abandoned at any point; the next `begin` discards it. `close` may be called twice.
+    cycle may end at any point, with `abandon`. `close` may be called twice.
 
     An exception that is no IngestError is a fault of the sink: it stops the pipeline with `sink_failed`, which names
     the sink, and is not retried. One of `close` is logged.
@@ -210,6 +210,13 @@ class TaskSink(ABC):
     def probe(self) -> bytes:
         """A small part of a blocked flush cycle, for `Committer.probe`; b"" if there is none."""
         return b""
+
+    def abandon(self) -> None:
+        """
+        The attempt has ended without a complete flush cycle: write nothing more of it.
+
+        Called after `request` and `probe`. The next attempt may run in another process, so this one may get no `begin`.
+        """
 
     @abstractmethod
     def close(self) -> None:

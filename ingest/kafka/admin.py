@@ -165,6 +165,20 @@ class KafkaAdmin:
             if partition["leader_id"] < 0
         )
 
+    def short_of_replicas(self, topic: str) -> list[TopicPartition]:
+        """
+        Partitions with fewer replicas in sync than `min.insync.replicas`: a write that waits for all is refused now.
+
+        Empty if the user may not read the settings of the topic.
+        """
+        least = int(self._settings(topic).get("min.insync.replicas", 1))
+        return sorted(
+            (found["name"], partition["partition_index"])
+            for found in self._described([topic])
+            for partition in found["partitions"]
+            if len(partition["isr_nodes"]) < least
+        )
+
     def incarnation(self, topic: str) -> str:
         """
         An id that no other topic of its name has: the topic's id, or the cluster's if topics have none.
@@ -226,16 +240,12 @@ class KafkaAdmin:
         """
         # brokers return settings for topics that do not exist, too
         self.partitions([topic], created_by=created_by)
-        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
-        with translating(f'reading settings of topic "{topic}"'):
-            answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
-        settings = answer.get("topic", {}).get(topic, {})
-        if "max.message.bytes" not in settings:
+        found = self._settings(topic)
+        if "max.message.bytes" not in found:
             raise AccessDeniedError(
                 f'no permission to read the settings of topic "{topic}"',
                 hint="allow DescribeConfigs on the topic",
             )
-        found = {name: about["value"] for name, about in settings.items()}
         decompressed = found.get("max.decompressed.message.bytes")
         return TopicSettings(
             max_message_bytes=min(int(found["max.message.bytes"]), MAX_REQUEST_BYTES),
@@ -291,6 +301,13 @@ class KafkaAdmin:
                 {partition(part): spec for part in wanted}, isolation_level=isolation
             )
         return {part: found[partition(part)].offset for part in wanted}
+
+    def _settings(self, topic: str) -> dict[str, str]:
+        """The settings of a topic by Kafka's names; empty without the right to read them."""
+        resource = ConfigResource(ConfigResourceType.TOPIC, topic)
+        with translating(f'reading settings of topic "{topic}"'):
+            answer = self._client.describe_configs([resource], config_filter=ConfigFilterType.ALL)
+        return {name: about["value"] for name, about in answer.get("topic", {}).get(topic, {}).items()}
 
     def _described(self, topics: Sequence[str] | None) -> list[dict[str, Any]]:
         with translating("listing topics" if topics is None else f"reading topics {_names(topics)}"):

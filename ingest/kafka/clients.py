@@ -2,6 +2,7 @@
 
 import logging
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ _SOCKET_OPTIONS = [
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
     # small, so that what the kernel takes is soon sent: up to 4 MB would hide for minutes that a slow link works
     (socket.SOL_SOCKET, socket.SO_SNDBUF, 128 * 1024),
+    # what is unsent when a producer is given up would arrive later, after the same records of another producer
+    (socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)),
 ]
 
 _log_of_connections = logging.getLogger("kafka.net.manager")

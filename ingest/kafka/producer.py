@@ -132,7 +132,7 @@ class KafkaProducer:
         hash_ = _hash_of_key(partition_key) if isinstance(partition_key, bytes) else partition_key
         record = SentRecord(topic, key, value, headers, partition, timestamp_ms, hash_)
         try:
-            self._wait(_WINDOW_BYTES - record.size)
+            self._wait_for_sent(_WINDOW_BYTES - record.size)
         except IngestError as error:
             self._lost = error
             raise
@@ -159,7 +159,7 @@ class KafkaProducer:
                 its key in the message.
         """
         lost, self._lost = self._lost, None
-        self._wait(0)
+        self._wait_for_sent(0)
         self._time_refused = ""
         if lost is not None:
             raise lost
@@ -172,6 +172,16 @@ class KafkaProducer:
     def close(self) -> None:
         """Close the connection; records that were not flushed may be lost. A later `send` would connect again."""
         self._abandon(_CLOSE_S)
+
+    def _wait_for_sent(self, most_bytes: int) -> None:
+        """As `_wait`; an exception of the client is about all records that it has, not about the caller's."""
+        try:
+            self._wait(most_bytes)
+        except IngestError:
+            raise
+        except Exception as bug:
+            self._abandon()
+            raise SourceUnavailableError(f"the Kafka client has failed: {type(bug).__name__}: {bug}") from bug
 
     def _wait(self, most_bytes: int) -> None:
         """Wait until at most this many bytes are not acknowledged; at last until none are."""

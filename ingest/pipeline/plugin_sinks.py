@@ -76,6 +76,11 @@ class PluginTaskSink(TaskSink):
         with _named(self._component, "probe"):
             return _checked(self._writer.probe(), bytes)
 
+    def abandon(self) -> None:
+        """End a flush cycle that is not complete."""
+        with _logged(self._component, "abandon"):
+            self._writer.abandon()
+
     def close(self) -> None:
         """Release connections and files."""
         with _logged(self._component, "close"):

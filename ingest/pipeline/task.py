@@ -151,7 +151,7 @@ class Task:
         self._tap(receipt)
         self._figures.start()
         self._buffered.clear()
-        self._lacks_something = False
+        self._lacks_something = is_flushed = False
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
@@ -169,17 +169,12 @@ class Task:
             for name, destination in self._destinations.items():
                 receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
             self._after_last_send()
+            is_flushed = not self._lacks_something
         except IngestError as error:
-            match error.disposition:
-                case Disposition.STOP:
-                    return ended(receipt, TaskStatus.STOP, error)
-                case Disposition.RETRY:
-                    self._blocked = attempt, error.without_frames()
-                case Disposition.DIVERT:
-                    pass  # the error names no event, so no event may be skipped: the batch is blocked
-            probes = ((name, destination.probe()) for name, destination in self._destinations.items())
-            receipt.probe = next((probe for probe in probes if probe[1]), None)
-            return ended(receipt, TaskStatus.BLOCKED, error)
+            return self._ended(error)
+        finally:
+            if not is_flushed:
+                self._abandon()
         if any(result.run_again for result in receipt.results.values()):
             receipt.status = TaskStatus.RUN_AGAIN
         else:
@@ -189,6 +184,23 @@ class Task:
             if not spec.sinks_by_record:
                 receipt.counts.components = self._figures.of(receipt.counts.records)
         return receipt
+
+    def _ended(self, error: IngestError) -> Receipt:
+        """The receipt of an attempt that an error has ended."""
+        match error.disposition:
+            case Disposition.STOP:
+                return ended(self._receipt, TaskStatus.STOP, error)
+            case Disposition.RETRY:
+                self._blocked = self._spec.batch.attempt, error.without_frames()
+            case Disposition.DIVERT:
+                pass  # the error names no event, so no event may be skipped: the batch is blocked
+        probes = ((name, destination.probe()) for name, destination in self._destinations.items())
+        self._receipt.probe = next((probe for probe in probes if probe[1]), None)
+        return ended(self._receipt, TaskStatus.BLOCKED, error)
+
+    def _abandon(self) -> None:
+        for destination in self._destinations.values():
+            destination.abandon()
 
     def _use(self, parts: Parts, timed: Parts) -> None:
         """Run records through these parts, and those whose time is measured through the others."""

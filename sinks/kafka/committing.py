@@ -64,15 +64,27 @@ class KafkaCommitter(Committer):
         """Nothing: all records were acknowledged."""
 
     def probe(self, payload: bytes, timeout_s: float) -> None:  # noqa: ARG002 - of the admin client
-        """Check that the topic exists and each of its partitions has a leader; writes nothing."""
+        """
+        Check that each partition of the topic can be written to: it has a leader, and enough replicas in sync.
+
+        Writes nothing. Each attempt that runs while some partitions cannot be written to adds a copy of its records to
+        the others.
+        """
         try:
             with KafkaAdmin(self._connection) as admin:
                 admin.partitions([self._topic])
                 leaderless = admin.leaderless([self._topic])
+                short = admin.short_of_replicas(self._topic)
         except OF_CLUSTER as error:
             raise of_sink(error) from error
         if leaderless:
             raise StoreUnavailableError(
                 f'topic "{self._topic}": {len(leaderless)} of its partitions have no leader',
+                hint="are all brokers of the cluster running?",
+            )
+        if short:
+            raise StoreUnavailableError(
+                f'topic "{self._topic}": {len(short)} of its partitions have fewer replicas in sync than '
+                "`min.insync.replicas`",
                 hint="are all brokers of the cluster running?",
             )

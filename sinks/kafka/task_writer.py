@@ -60,7 +60,6 @@ class KafkaWriter(SinkWriter):
         self._refused: dict[Origin, tuple[str, str]] = {}
         self._max_refused: int | None = None
         self._refused_places: set[RecordPlace] = set()
-        self._is_flushed = True
         self._is_waiting = False  # for the cluster; also after an error that ended the cycle
 
     @property
@@ -69,10 +68,8 @@ class KafkaWriter(SinkWriter):
         return (self._record_of,)
 
     def begin(self, spec: TaskSpec, prepared: bytes, counts: WriteCounts) -> None:
-        """Start a flush cycle; what is not sent of an abandoned one is not sent any more."""
-        if not self._is_flushed:
-            self._producer.discard()
-        self._is_flushed = self._is_waiting = False
+        """Start a flush cycle."""
+        self._is_waiting = False
         self._counts = counts
         self._known = unpacked([prepared] if prepared else ())
         self._max_refused = spec.max_failures
@@ -115,7 +112,6 @@ class KafkaWriter(SinkWriter):
         except OF_CLUSTER as error:
             raise of_sink(error) from error
         self._is_waiting = False
-        self._is_flushed = True
         self._counts.flush_s.append(time.monotonic() - start_s)
         self._counts.write_calls += 1
         return SinkResult(packed(self._refused), run_again=True) if self._refused else SinkResult()
@@ -123,6 +119,10 @@ class KafkaWriter(SinkWriter):
     def probe(self) -> bytes:
         """Nothing of the batch: a record that the driver sends would be in the topic once more."""
         return _PROBE if self._is_waiting else b""
+
+    def abandon(self) -> None:
+        """Drop the records that are not acknowledged, so that none of them arrives after those of a later attempt."""
+        self._producer.discard()
 
     def close(self) -> None:
         """Close the connection."""

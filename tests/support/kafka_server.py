@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeConfigsResponse
 from kafka.protocol.metadata import ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse
 from kafka.protocol.producer import (
     InitProducerIdRequest,
@@ -23,6 +24,7 @@ _SERVED = {
     MetadataRequest: (MetadataResponse, 9),
     ApiVersionsRequest: (ApiVersionsResponse, 4),
     InitProducerIdRequest: (InitProducerIdResponse, 4),
+    DescribeConfigsRequest: (DescribeConfigsResponse, 4),
 }
 """Request -> its response, and the one version that is served."""
 _BY_KEY = {request.API_KEY: request for request in _SERVED}
@@ -73,6 +75,7 @@ class KafkaServer:
         connections: how many there were with requests of records.
         sockets: the accepted connections.
         leaderless: topics whose partitions have no leader.
+        min_in_sync: the setting `min.insync.replicas` of all topics; each partition has one replica.
     """
 
     def __init__(self, answer: Answers, topics: dict[str, int]) -> None:
@@ -86,6 +89,7 @@ class KafkaServer:
         self.connections = 0
         self.sockets: list[socket.socket] = []
         self.leaderless: set[str] = set()
+        self.min_in_sync = 1
         self._start(self._accept)
 
     def close(self) -> None:
@@ -135,6 +139,8 @@ class KafkaServer:
                 return {"producer_id": 1, "producer_epoch": 0}
             case MetadataRequest():
                 return self._metadata(request)
+            case DescribeConfigsRequest():
+                return self._configs(request)
         return self._produce(request)
 
     def _metadata(self, request: Any) -> dict[str, Any]:
@@ -162,6 +168,30 @@ class KafkaServer:
             for name in names
         ]
         return {"brokers": [broker], "cluster_id": CLUSTER_ID, "controller_id": 0, "topics": topics}
+
+    def _configs(self, request: Any) -> dict[str, Any]:
+        kind = DescribeConfigsResponse.DescribeConfigsResult
+        setting = kind.DescribeConfigsResourceResult(
+            name="min.insync.replicas",
+            value=str(self.min_in_sync),
+            read_only=False,
+            config_source=1,
+            is_sensitive=False,
+            synonyms=[],
+            config_type=3,
+            documentation=None,
+        )
+        results = [
+            kind(
+                error_code=0,
+                error_message=None,
+                resource_type=each.resource_type,
+                resource_name=each.resource_name,
+                configs=[setting],
+            )
+            for each in request.resources
+        ]
+        return {"throttle_time_ms": 0, "results": results}
 
     def _produce(self, request: Any) -> dict[str, Any]:
         kind = ProduceResponse.TopicProduceResponse

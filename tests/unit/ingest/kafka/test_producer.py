@@ -473,6 +473,25 @@ def test_records_wait_only_beyond_the_window(
     producer.flush()
 
 
+def test_exception_of_the_client_is_about_all_records_that_it_has(
+    start: Servers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one of metadata that change meanwhile: the caller's record is not at fault, and the others are not durable."""
+    size = SentRecord("t", b"1", b"v", (), None, None).size
+    monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", size)
+    _, producer = start()
+    producer.send("t", b"1", b"v")
+
+    def fail(_client: object) -> None:
+        raise ValueError("Unrecognized partition")
+
+    monkeypatch.setattr("ingest.kafka.producer.unsent", fail)
+    with pytest.raises(SourceUnavailableError, match="the Kafka client has failed: ValueError: Unrecognized partition"):
+        producer.send("t", b"2", b"v")
+    with pytest.raises(SourceUnavailableError, match="Unrecognized partition"):
+        producer.flush()
+
+
 def test_window_has_room_again_for_each_acknowledged_record(start: Servers, monkeypatch: pytest.MonkeyPatch) -> None:
     size = SentRecord("t", b"1", b"v", (), None, None).size
     monkeypatch.setattr("ingest.kafka.producer._WINDOW_BYTES", size)

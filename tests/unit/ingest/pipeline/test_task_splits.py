@@ -51,6 +51,7 @@ class Calls(TaskSink):
 
     def __init__(self, *, has_splits: bool = False, probed_by: bytes = b"", failure: IngestError | None = None) -> None:
         self.calls: list[object] = []
+        self.abandoned = 0
         self._has_splits = has_splits
         self._probed_by = probed_by
         self._failure = failure
@@ -80,6 +81,9 @@ class Calls(TaskSink):
 
     def probe(self) -> bytes:
         return self._probed_by
+
+    def abandon(self) -> None:
+        self.abandoned += 1
 
     def close(self) -> None:
         self.calls.append("close")
@@ -234,6 +238,20 @@ def test_blocked_task_has_the_probe_of_the_first_destination_with_one():
     sinks = {"idle": Calls(failure=away), "blocked": Calls(probed_by=b"row"), "later": Calls(probed_by=b"rows")}
     receipt = task_of(sinks["idle"], destinations=sinks).run(records_at(RECORDS), spec_of(()))
     assert (receipt.status, receipt.probe) == (TaskStatus.BLOCKED, ("blocked", b"row"))
+
+
+def test_every_sink_of_an_attempt_that_does_not_flush_abandons_it():
+    """The next attempt may run in another process, so what is under way may not go on."""
+    away = StoreUnavailableError("away")
+    sinks = {"blocked": Calls(failure=away), "other": Calls()}
+    task = task_of(sinks["blocked"], destinations=sinks)
+    task.run(records_at(RECORDS), spec_of(()))
+    assert [sink.abandoned for sink in sinks.values()] == [1, 1]
+    sink = Calls()
+    task_of(sink).run(records_at([("/x", 0, 0), ("/y", 0, 0)]), spec_of(TWO_RANGES))
+    assert sink.abandoned == 1
+    task_of(sink).run(records_at(RECORDS), spec_of(()))
+    assert sink.abandoned == 1
 
 
 def test_record_outside_of_all_splits_stops_the_task():

@@ -73,6 +73,15 @@ def test_refused_records_of_all_tasks_and_attempts_reach_the_next_one(topics: To
     assert unpacked([prepared]) == {FIRST: ("record_too_large", "a"), SECOND: ("bad_record", "b")}
 
 
+def test_probe_waits_for_enough_replicas(topics: Topics) -> None:
+    """Else each attempt would add a copy to the partitions that can be written to."""
+    topics.serve()
+    topics.server.min_in_sync = 2
+    with pytest.raises(StoreUnavailableError, match="3 of its partitions have fewer replicas in sync"):
+        topics.sink(topic="parts").committer(topics.context()).probe(b"topic", 1.0)
+    assert topics.server.batches == []
+
+
 def test_probe_waits_for_the_topic_and_its_leaders(topics: Topics) -> None:
     topics.serve()
     topics.sink().committer(topics.context()).probe(b"topic", 1.0)
