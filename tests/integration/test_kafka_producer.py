@@ -13,6 +13,7 @@ from kafka.codec import zstd_decode
 from ingest.api import (
     Batch,
     Disposition,
+    ErrorBudgetSpentError,
     Event,
     EventError,
     IngestError,
@@ -23,8 +24,10 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.kafka.clients import sending_at_once
 from ingest.kafka.producer import KafkaProducer
 from ingest.kafka.settings import KafkaConnection
+from sinks.kafka.refused import unpacked
 from sinks.kafka.sink import Kafka as KafkaSink
 from tests.support.local import free_ports
 from tests.support.names import unique
@@ -327,6 +330,33 @@ def test_records_that_the_broker_refuses_fail_their_events_alone(
         numbers = [int(record.key[1:]) for record in found if record.partition == partition]
         last = numbers[len(numbers) // 2 :]
         assert last == sorted(last)
+
+
+def test_old_events_are_all_refused_in_few_requests(
+    kafka: Kafka, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker names each: to send them alone would take more time than a write may."""
+    topic = kafka.create_topic("old", partitions=2, config={"message.timestamp.before.max.ms": str(HOUR_MS)})
+    settings = {"topic": topic, "brokers": kafka.brokers, "compression": "gzip"}
+    sink = KafkaSink(KafkaSink.settings_class().model_validate(settings))
+    sent: list[object] = []
+    monkeypatch.setattr(
+        "ingest.kafka.producer.sending_at_once", lambda client: sent.append(client) or sending_at_once(client)
+    )
+    at_ms = int(time.time() * 1000) - 7 * 24 * HOUR_MS
+    with closing(sink.writer(SinkContext("p", "kafka", tmp_path))) as writer:
+        writer.begin(TaskSpec(Batch("1", 1, "a")), b"", WriteCounts())
+        for number in range(3_000):
+            writer.write(Event(b"v", timestamp_ms=at_ms, key=b"k%d" % number, origin=Origin("s", 0, number)))
+        refused = unpacked([writer.flush().payload])
+        assert Counter(code for code, _ in refused.values()) == {"record_time_refused": 3_000}
+        assert len(sent) <= 4
+        writer.begin(TaskSpec(Batch("1", 1, "b"), max_failures=100), b"", WriteCounts())
+        for number in range(200):
+            writer.write(Event(b"v", timestamp_ms=at_ms, key=b"k", origin=Origin("s", 0, number)))
+        with pytest.raises(ErrorBudgetSpentError):
+            writer.flush()
+    assert kafka.records(topic) == []
 
 
 def test_tombstones_and_keys_are_those_of_kafkas_own_clients(kafka: Kafka, tmp_path: Path) -> None:
