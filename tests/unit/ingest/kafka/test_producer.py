@@ -1,5 +1,6 @@
 """What a producer tells of its records, with a server whose answers are chosen; see `tests/integration` for links."""
 
+import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 
@@ -306,7 +307,17 @@ def refused_of_a_thousand(start: Servers, answer: Answer) -> tuple[KafkaServer, 
 FIRST_REQUESTS = 7  # those in flight before the last record is sent, and the one of all others
 
 
+@pytest.fixture
+def _busy_sender() -> Iterator[None]:
+    """The thread of the client gets every chance to send a part of a group."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
+
+
 # 2^10 records are divided ten times; kafka-python also divides what is too large by itself, before
+@pytest.mark.usefixtures("_busy_sender")
 @pytest.mark.parametrize(("code", "divisions"), [(MESSAGE_TOO_LARGE, 20), (INVALID_TIMESTAMP, 10)])
 def test_few_requests_find_a_refused_record_among_many(start: Servers, code: int, divisions: int) -> None:
     def answer(batch: Batch) -> Refusal | None:
