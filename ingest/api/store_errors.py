@@ -50,7 +50,7 @@ class NoTableError(StoreRefusedError):
     """There is no such table; the pipeline is blocked until it exists."""
 
     code = "no_table"
-    hint = "correct its name, or declare it under `tables` and run 'attr2hbase table apply'"
+    hint = "run 'attr2hbase table apply' if it is declared under `tables`; else declare it, or correct its name"
 
 
 class WriteRejectedError(StoreError):

@@ -117,7 +117,7 @@ def pipeline_of(
     raise ConfigError(f"there are {len(pipelines)} pipelines: {known}", hint=how)
 
 
-def to_run(file: str, configuration: "Configuration", beside: str = "reload") -> str:
+def to_run(file: str, configuration: "Configuration", beside: str = "reload", *, alone: str = "run --once") -> str:
     """
     The command after which a file runs as it is now.
 
@@ -125,10 +125,11 @@ def to_run(file: str, configuration: "Configuration", beside: str = "reload") ->
         file: of the command.
         configuration: of the file.
         beside: the words of the command if a service runs.
+        alone: the same if none runs.
     """
     from ingest.service.endpoint.address import ServiceAddress
 
-    return command_line(file, beside if ServiceAddress(configuration.local_dir).has_service else "run --once")
+    return command_line(file, beside if ServiceAddress(configuration.local_dir).has_service else alone)
 
 
 def with_pipeline(configuration: "Configuration", pipeline: str) -> list[str]:

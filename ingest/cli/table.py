@@ -9,7 +9,7 @@ from ingest.amounts import counted
 from ingest.api import BucketsDifferError, FamilySpec, TableSpec
 from ingest.api.notation import to_notation
 from ingest.cli.command import FileArgument
-from ingest.cli.loading import loaded
+from ingest.cli.loading import loaded, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
 from ingest.config.model import Configuration
@@ -133,7 +133,7 @@ def apply(
             out.next(command_line(file, "table apply", "--allow-data-loss"))
         raise typer.Exit(DIFFERS)
     if applied.done:
-        out.next(command_line(file, "run"))
+        out.next(to_run(file, configuration, alone="run"))
     else:
         _nothing_to_do(out, file, configuration)
 

@@ -170,16 +170,25 @@ class _Differences:
         self._out.parts(("    ~ ", "yellow"), (name, "dim"), (old, "red"), (" -> ", "dim"), (new, "green"))
 
     def _text(self, column: bytes, cell: Cell | None, side: int) -> str:
-        return "" if cell is None else self._types[side].shown(column, cell.value).text
+        return "" if cell is None else self._types_of(column, side).shown(column, cell.value).text
 
     def _plain(self, row: Row | None, side: int) -> list[list[object]] | None:
         if row is None:
             return None
-        types = self._types[side]
         return [
-            [to_notation(family), to_notation(name), at, types.plain(family + b":" + name, value)]
-            for family, name, at, value in row.cells
+            [
+                to_notation(cell.family),
+                to_notation(cell.qualifier),
+                cell.timestamp_ms,
+                self._types_of(column, side).plain(column, cell.value),
+            ]
+            for column, cell in _by_column(row.cells).items()
         ]
+
+    def _types_of(self, column: bytes, side: int) -> "ColumnTypes":
+        """Those of a table; those of the other one if only it has a type for the column."""
+        own = self._types[side]
+        return self._types[1 - side] if own.of(column) is None else own
 
 
 def _by_column(cells: Sequence[Cell]) -> dict[bytes, Cell]:

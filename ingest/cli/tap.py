@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ingest.amounts import counted
-from ingest.cli.command import FileOption
+from ingest.cli.command import FileOption, PipelineOption
 from ingest.cli.control import NameArgument, service_of
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
@@ -29,6 +29,7 @@ def tap(  # noqa: PLR0913 - the options of the command
     file: FileOption,
     pipeline: NameArgument = None,
     *,
+    named: PipelineOption = None,
     at: Annotated[
         str,
         typer.Option(
@@ -64,10 +65,13 @@ def tap(  # noqa: PLR0913 - the options of the command
 
     Example: attr2hbase tap orders --where "%{status} == '500'" --follow --output json
     """
+    from ingest.api import ConfigError
     from ingest.cli.loading import pipeline_of
 
     configuration, client = service_of(out, file)
-    name = pipeline_of(configuration, pipeline, how=f"name one: {command_line(file, 'tap', 'NAME')}").name
+    if None not in (pipeline, named) and pipeline != named:
+        raise ConfigError(f'two pipelines: "{pipeline}" and "{named}"', hint="name one")
+    name = pipeline_of(configuration, pipeline or named, how=f"name one: {command_line(file, 'tap', 'NAME')}").name
     most = limit if limit is not None or follow else _LIMIT
     opened = client.open_tap(name, {"at": at, "before": before, "failed": failed, "where": where})
     shown, has_masked, is_cut = 0, False, False

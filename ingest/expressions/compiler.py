@@ -221,6 +221,7 @@ class Compiler:
                 raise self._misfit(call.shown, parameter, node)
             return lambda _event: number
         value, name = read.value, call.shown
+        owner = f' of attribute "{node.name}"' if isinstance(node, Attribute) else ""
 
         def count(event: Event) -> Numeric | None:
             data = value(event)
@@ -228,7 +229,7 @@ class Compiler:
                 return None
             number = read_number(data)
             if number is None:
-                text = shown_start(data)
+                text = f"{shown_start(data)}{owner}"
                 if parameter.kind is Kind.TIME:
                     raise ExpressionError(f"{name}: {text} is not a time in milliseconds", code=BadTimeError.code)
                 raise NotANumberError(f"{name}: {text} is not a number")

@@ -52,13 +52,18 @@ class TapRequest(Model):
 
         Raises:
             NotFoundError: the pipeline has no such decorator or sink.
-            ConfigError: the condition is wrong, or `before` is of no decorator.
+            ConfigError: the condition is wrong, `at` means several components, or `before` is of no decorator.
             ConflictError: there are too many taps.
         """
         kinds = {each["name"]: each["type"] for each in activity.of(pipeline)["components"]}
         if not self.failed:
             kinds.pop(ComponentType.SOURCE.value, None)
         if self.at and self.at not in kinds:
+            if several := [name for name in kinds if name.rpartition("#")[0] == self.at]:
+                raise ConfigError(
+                    f'pipeline "{pipeline}" has {len(several)} components "{self.at}"',
+                    hint=f"name one: {', '.join(several)}",
+                )
             raise NotFoundError(
                 f'pipeline "{pipeline}" has no decorator or sink "{self.at}"', hint=f"it has {', '.join(kinds)}"
             )

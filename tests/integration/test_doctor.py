@@ -170,7 +170,7 @@ def test_missing_table_and_topic_are_found(kafka: Kafka, hbase: HBase, tmp_path:
     assert code == 3, found
     (error,) = [each["error"] for each in found["connections"] if each["what"] == 'store "cluster"']
     assert error["message"] == f'table "{table}" does not exist'
-    assert "declare it under `tables`" in error["hint"]
+    assert "if it is declared under `tables`; else declare it" in error["hint"]
     # all of them are named, and a template that reads the topic alone names some, too
     (pipeline,) = content["pipelines"].values()
 

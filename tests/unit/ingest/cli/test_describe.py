@@ -142,9 +142,11 @@ def test_page_shows_what_a_read_of_merged_values_returns():
 
 
 def test_page_starts_with_own_and_required_options(ingest):
-    options = {name: ingest("describe", name, "--output", "json").lines[0]["options"] for name in ("kafka", "avro")}
-    assert [option["name"] for option in options["kafka"]][:2] == ["brokers", "topics"]
-    assert options["avro"][0]["name"] == "schema_file"
+    pages = [page for name in ("kafka", "avro") for page in ingest("describe", name, "--output", "json").lines]
+    options = {page["type"]: [option["name"] for option in page["options"]] for page in pages}
+    assert options["sources"][:2] == ["brokers", "topics"]
+    assert options["sinks"][0] == "topic"
+    assert options["decorators"][0] == "schema_file"
 
 
 def test_unknown_component_has_a_suggestion(ingest):

@@ -52,6 +52,19 @@ def test_rows_that_differ(ingest, tables):
     assert result.err == "1 added, 1 removed, 1 changed; 2 rows equal\n"
 
 
+@pytest.mark.parametrize("untyped", ["one", "two"])
+def test_types_of_one_table_count_for_both(ingest, tables, untyped):
+    lines = FILE.splitlines(keepends=True)
+    (tables / "pipeline.yaml").write_text(
+        "".join(
+            line.replace(', columns: {"f:n": int16}', "") if f"store: {untyped}," in line else line for line in lines
+        )
+    )
+    assert "    ~ f:n = 1 -> 2" in ingest("table", "compare", "hits", "new").out.splitlines()
+    [row] = ingest("table", "compare", "hits", "new", "--prefix", "b", "--output", "json").lines[:-1]
+    assert [cell[3] for side in ("old", "new") for cell in row[side] if cell[1] == "n"] == [1, 2]
+
+
 def test_json_has_all_cells(ingest, tables):
     result = ingest("table", "compare", "new", "hits", "--start", "b", "--stop", "d", "--output", "json")
     assert (result.code, result.lines) == (

@@ -6,6 +6,7 @@ from ingest.api import FamilySpec, Put, TableSpec
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
+from tests.support.endpoint import published
 
 ROWS = [b"a1", b"a2", b"b1", b"\xff\x00"]
 
@@ -355,6 +356,12 @@ class TestTableApply:
         ]
         (folder / "p.yaml").write_text(STORES.replace("{b: {}", "{c: {}, b: {}"))
         assert [(row["family"], row["what"]) for row in ingest(*APPLY, *JSON).json["done"]] == [("c", "family")]
+        (folder / "p.yaml").write_text(STORES.replace("{b: {}", "{d: {}, b: {}"))
+        assert ingest(*APPLY).err.endswith("next: attr2hbase run -f p.yaml\n")
+        (folder / "p.yaml").write_text(STORES.replace("{b: {}", "{e: {}, b: {}"))
+        (folder / "data/state").mkdir(parents=True, exist_ok=True)
+        with published(folder / "data/state", "http://127.0.0.1:9"):
+            assert ingest(*APPLY).err.endswith("next: attr2hbase reload -f p.yaml\n")
         again = ingest(*APPLY)
         assert (again.code, again.out, again.err) == (0, "", "all tables are as declared\n")
         assert ingest(*PLAN).code == 0

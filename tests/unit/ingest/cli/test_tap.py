@@ -48,6 +48,8 @@ def taps(pipeline: Path) -> Iterator[Taps]:
             SOURCE: "files",
             (ComponentType.DECORATOR, "regex"): "regex",
             (ComponentType.SINK, "attr2hbase"): "attr2hbase",
+            (ComponentType.DECORATOR, "convert#2"): "convert",
+            (ComponentType.DECORATOR, "convert#4"): "convert",
         },
     )
     control = Control(Pauses(configuration.local_dir), configuration.pipelines)
@@ -94,7 +96,9 @@ def test_records_that_are_read(reporting: Any, ingest: Any, taps: Taps) -> None:
 
 def test_events_at_a_decorator_are_what_explain_reads(reporting: Any, ingest: Any) -> None:
     reporting(EVENT)
-    shown = ingest("tap", "ticks", "--at", "regex", "--before", "--where", "%{level} == 'error'", "--output", "json")
+    shown = ingest(
+        "tap", "--pipeline", "ticks", "--at", "regex", "--before", "--where", "%{level} == 'error'", "--output", "json"
+    )
     assert (shown.code, len(shown.lines), len(list(InputLines(shown.out.encode().splitlines())))) == (0, 10, 10)
 
 
@@ -214,7 +218,9 @@ def test_numbers_of_compared_events_are_in_the_summary(
     ("options", "code", "message"),
     [
         (("other",), 3, 'there is no pipeline "other"'),
+        (("--at", "convert"), 2, 'has 2 components "convert"; name one: convert#2, convert#4'),
         (("--at", "no"), 3, 'pipeline "ticks" has no decorator or sink "no"'),
+        (("ticks", "--pipeline", "other"), 2, 'two pipelines: "ticks" and "other"'),
         (("--at", "attr2hbase", "--before"), 2, "only a decorator has events before it"),
         (("--before",), 2, "only a decorator has events before it"),
         (("--at", "regex", "--before", "--failed"), 2, "events before a decorator have not failed in it"),

@@ -227,3 +227,17 @@ def test_text_that_is_no_number_fails_the_event(text: bytes) -> None:
         rendered("%{1 + n}", n=text)
     assert raised.value.code == "not_a_number"
     assert raised.value.message.startswith('"+": ')
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("%{price * 100}", '"*": "abc" of attribute "price" is not a number'),
+        ("%{round(price, 2)}", 'round: "abc" of attribute "price" is not a number'),
+        ("%{epoch_s(price)}", 'epoch_s: "abc" of attribute "price" is not a time in milliseconds'),
+    ],
+)
+def test_error_names_the_attribute(template: str, message: str) -> None:
+    with pytest.raises(ExpressionError) as raised:
+        Template.parse(template).render(Event(b"", {"price": b"abc"}))
+    assert raised.value.message == message

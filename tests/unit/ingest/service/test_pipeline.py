@@ -158,7 +158,9 @@ def test_next_build_retries_a_store_that_could_not_be_opened(service: Service, t
 def test_missing_table_ends_a_once_run_at_its_start(service: Service, monkeypatch: pytest.MonkeyPatch, once: bool):
     monkeypatch.setattr(RocksDBStore, "capabilities", replace(RocksDBStore.capabilities, creates_tables=False))
     service.shared = replace(service.shared, once=once)
-    refused = pytest.raises(NotFoundError, match=r'^table t does not exist in store "s"; correct its name')
+    refused = pytest.raises(
+        NotFoundError, match=r'^table t does not exist in store "s"; run \'attr2hbase table apply\' if'
+    )
     with refused if once else nullcontext():
         service.build("a")
     if once:
