@@ -240,14 +240,14 @@ class Checkpoint:
         # the kind of source first: it determines the other names
         for name in sorted(known.keys() | identity.keys(), key=lambda name: (name != "source", name)):
             if known.get(name) != identity.get(name) and name not in may_differ:
-                go_on = self._changed.get(name)
+                may_go_on = name in self._changed
+                why = "" if may_go_on else "offsets of one are meaningless for the other: "
+                go_on = f"; {self._changed[name]}" if may_go_on else ""
                 raise ConflictError(
                     f'checkpoint "{self.folder}" was made for {name} "{known.get(name)}", '
                     f'the configuration says "{identity.get(name)}"',
-                    hint=f"restore the configuration; {go_on}"
-                    if go_on is not None
-                    else "offsets of one are meaningless for the other: restore the configuration, or give the "
-                    f"pipeline another name or state_dir and {self._restart.anew}",
+                    hint=f"{why}restore the configuration, or give the pipeline another name or state_dir and "
+                    f"{self._restart.anew}{go_on}",
                 )
 
     def query_id(self) -> str:
