@@ -178,8 +178,8 @@ class SharedDumpOptions(Model):
     )
     columns: dict[str, dict[str, str]] = option(
         "Of `format: parquet`: table -> name of a column in the file -> `FAMILY:QUALIFIER TYPE`, with a type `utf8`, "
-        "`bool8`, `int16`, `int32`, `int64`, `float32`, `float64` or `json`. Other tables have all cells. A table with "
-        "declared columns cannot be loaded from the dump into a store.",
+        "`bool8`, `int8`, `int16`, `int32`, `int64`, `float32`, `float64` or `json`. Other tables have all cells. A "
+        "table with declared columns cannot be loaded from the dump into a store.",
         default={},
         example={"logs": {"status": "web:status int32"}},
     )

@@ -194,9 +194,9 @@ class TableOptions(Model):
     )
     columns: dict[str, ColumnType] = option(
         "Types with which commands and Spark show the values of columns (`FAMILY:QUALIFIER`), or of all other columns "
-        "of a family: text (`utf8`, `json`), a big-endian number (`int16`, `int32`, `int64`, `float32`, `float64`), or "
-        "a boolean of one byte (`bool8`). Columns that the processor of `updates` merges have its type. Nothing that "
-        "is stored depends on it.",
+        "of a family: text (`utf8`, `json`), a big-endian number (`int8`, `int16`, `int32`, `int64`, `float32`, "
+        "`float64`), or a boolean of one byte (`bool8`). Columns that the processor of `updates` merges have its type. "
+        "Nothing that is stored depends on it.",
         default={},
         example={"e:ms": "int64"},
     )

@@ -25,7 +25,7 @@ from ingest.formats.json_text import refuse_constant
 T = TypeVar("T")
 
 INT8 = Struct(">b")
-"""Layout of a byte of Java, which is no type of a column here."""
+"""Layout of a byte of Java."""
 INT16 = Struct(">h")
 """Layout of `Bytes.toBytes(short)`."""
 INT32 = Struct(">i")
@@ -43,6 +43,7 @@ class CellType(StrEnum):
 
     UTF8 = "utf8"
     BOOL8 = "bool8"
+    INT8 = "int8"
     INT16 = "int16"
     INT32 = "int32"
     INT64 = "int64"
@@ -168,6 +169,7 @@ CODECS: Mapping[CellType, Codec[Any]] = MappingProxyType(
     {
         CellType.UTF8: Codec(_encode_text, _decode_text),
         CellType.BOOL8: Codec(_encode_bool, _decode_bool),
+        CellType.INT8: NUMBERS["int8"],
         CellType.INT16: NUMBERS["int16"],
         CellType.INT32: NUMBERS["int32"],
         CellType.INT64: NUMBERS["int64"],

@@ -38,6 +38,7 @@ _ALL_CELLS = pa.schema([_KEY, pa.field(CELLS, _CELLS, nullable=False)])
 _TYPES = {
     CellType.UTF8: pa.string(),
     CellType.BOOL8: pa.bool_(),
+    CellType.INT8: pa.int8(),
     CellType.INT16: pa.int16(),
     CellType.INT32: pa.int32(),
     CellType.INT64: pa.int64(),

@@ -24,6 +24,7 @@ from sinks.feed.envelope import ROW_KEY, DebeziumEnvelope
 
 _STRING, _BYTES = "string", "bytes"
 _KINDS = {
+    CellType.INT8: "int8",
     CellType.INT16: "int16",
     CellType.INT32: "int32",
     CellType.INT64: "int64",

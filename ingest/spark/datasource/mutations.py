@@ -22,6 +22,7 @@ _INTEGERS = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
 _WRITABLE: dict[CellType, tuple[type[types.DataType], ...]] = {
     CellType.UTF8: _TEXTS,
     CellType.BOOL8: (types.BooleanType,),
+    CellType.INT8: _INTEGERS,
     CellType.INT16: _INTEGERS,
     CellType.INT32: _INTEGERS,
     CellType.INT64: _INTEGERS,

@@ -12,6 +12,7 @@ CELLS = "cells"
 TYPES: dict[CellType, types.DataType] = {
     CellType.UTF8: types.StringType(),
     CellType.BOOL8: types.BooleanType(),
+    CellType.INT8: types.ByteType(),
     CellType.INT16: types.ShortType(),
     CellType.INT32: types.IntegerType(),
     CellType.INT64: types.LongType(),

@@ -31,6 +31,8 @@ def test_a_column_has_its_own_type_or_that_of_its_family(column, expected):
         ("int64", b"1496", "1496", "1496", "not int64, 4 bytes"),
         ("int64", b"", "", "", "not int64, 0 bytes"),
         ("int32", b"\xff", "\\xFF", {"b64": "/w=="}, "not int32, 1 byte"),
+        ("int8", b"\xff", "-1", -1, ""),
+        ("int8", b"17", "17", "17", "not int8, 2 bytes"),
         ("int16", b"\1\0", "256", 256, ""),
         ("float64", b"@\4\0\0\0\0\0\0", "2.5", 2.5, ""),
         (
