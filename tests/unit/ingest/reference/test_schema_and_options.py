@@ -76,7 +76,7 @@ class TestPages:
             ("splits", "list of text or mapping to text", "[]"),
             ("distribute", "mapping", "none"),
             ("distribute.hash", "whole number", "required"),
-            ("columns", "mapping to utf8, bool8, int16, int32, int64, float32, float64, json", "{}"),
+            ("columns", "mapping to utf8, bool8, int8, int16, int32, int64, float32, float64, json", "{}"),
             ("updates", "mapping", "none"),
             ("updates.processor", "text or mapping to any", "required"),
             ("updates.columns", "list of text", "[]"),
