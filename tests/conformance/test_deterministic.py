@@ -27,6 +27,7 @@ from ingest.testing.events import event_before, random_events, settings_of
 from ingest.testing.purity import impurities_of, outcome
 from sinks.archive.columns import row_maker
 from sinks.archive.sink import Archive
+from sinks.kafka.sink import Kafka
 from sinks.mapping.mapper import Mapper
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -49,9 +50,15 @@ def uses() -> Iterator[tuple[str, Callable[[], object]]]:
             yield function.name, lambda template=template, example=example: template.render(example.input())
 
 
-def uses_of_sink(sink: Mapper[Any] | Archive, example: Example) -> Iterator[Callable[[], object]]:
-    """The mapping of events to rows of a store, or of files."""
-    row_of = row_maker(sink.settings.columns) if isinstance(sink, Archive) else partial(_mapped, sink)
+def uses_of_sink(sink: Mapper[Any] | Archive | Kafka, example: Example) -> Iterator[Callable[[], object]]:
+    """The mapping of events to rows of a store or of files, or to records of a topic."""
+    match sink:
+        case Archive():
+            row_of: Callable[[Event], object] = row_maker(sink.settings.columns)
+        case Kafka():
+            row_of = sink.settings.record_maker()
+        case _:
+            row_of = partial(_mapped, sink)
     for event in (event_before(example), *random_events()):
         yield lambda event=event: repr(row_of(event.copy()))
 

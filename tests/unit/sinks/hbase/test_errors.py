@@ -53,16 +53,16 @@ def test_meaning_of_a_moved_region_and_of_a_missing_family() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "ending"),
+    ("table", "way"),
     [
-        ("events", "'attr2hbase table apply'"),
+        ("events", "run 'attr2hbase table apply' if it is declared under `tables`"),
         (
             "shop:events",
             "`bootstrap_servers`, with which it is created, or type into the hbase shell: create_namespace 'shop'",
         ),
     ],
 )
-def test_missing_table_of_a_namespace_names_the_way_to_create_it(table, ending):
+def test_missing_table_of_a_namespace_names_the_way_to_create_it(table, way):
     hint = error_of_kind(Kind.NO_TABLE, table).hint
     assert hint is not None
-    assert hint.endswith(ending)
+    assert way in hint

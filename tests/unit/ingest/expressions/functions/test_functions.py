@@ -353,4 +353,4 @@ class TestIdentity:
 
 def test_function_of_an_absent_attribute_is_absent_unless_lenient():
     takes_absent = {name for name, function in FUNCTIONS.items() if function.lenient}
-    assert takes_absent == {"concat", "default", "if"}
+    assert takes_absent == {"concat", "default", "if", "json"}
