@@ -250,7 +250,7 @@ class MemoryStore(Store[MemorySettings]):
         if data is None:
             return None
         wanted = None if scan.columns is None else [split_column(column) for column in scan.columns]
-        now = self._clock_ms()
+        now, to_ms = self._clock_ms(), scan.times.to_ms
         cells = []
         for family in sorted(data.columns):
             spec = table.families[family]
@@ -260,9 +260,11 @@ class MemoryStore(Store[MemorySettings]):
                 if wanted is not None and (family, None) not in wanted and (family, qualifier) not in wanted:
                     continue
                 hidden = max(hidden_by_family, column.deleted_ms)
-                gone = column.exact_ms | {at for at, end_ms in column.expire_ms.items() if end_ms < now}
-                present = (at for at in column.versions if at > hidden and at not in gone)
-                newest = sorted((at for at in present if oldest <= at < scan.times.to_ms), reverse=True)
+                gone = column.exact_ms
+                if column.expire_ms:
+                    gone = gone | {at for at, end_ms in column.expire_ms.items() if end_ms < now}
+                newest = [at for at in column.versions if at > hidden and at not in gone and oldest <= at < to_ms]
+                newest.sort(reverse=True)
                 cells += [
                     Cell(family, qualifier, at, column.versions[at])
                     for at in newest[: min(scan.versions, spec.versions)]
