@@ -47,6 +47,6 @@ def test_five_minutes_without_maven(tmp_path: Path) -> None:
         file.write(ANY_PORT)
     run("attr2hbase", "test", "pipeline.yaml")
     assert run("attr2hbase", "run", "--once", "pipeline.yaml").splitlines()[2].split()[:3] == ["ticks", "14", "10"]
-    assert run("attr2hbase", "scan", "mytable").startswith("monday.txt:000017\n")
+    assert run("attr2hbase", "scan", "mytable").startswith("monday.txt:000017  ")
     assert "no_match" in run("attr2hbase", "dead-letters", "list")
     assert not used.exists()
