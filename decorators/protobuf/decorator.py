@@ -17,7 +17,7 @@ from ingest.api import DecorateError, Decorator, Event, Example, SmallFile, opti
 from ingest.api.event_errors import TooDeepError
 from ingest.api.schemas import Schemas, SchemaType, WriterSchema
 from ingest.decorating.registered import ParsedSchemas
-from ingest.formats.confluent import message_indexes_of, schema_id_of
+from ingest.formats.confluent import message_indexes_of, message_name_of, schema_id_of
 from ingest.formats.nested import Flattening, NestedSettings, written
 from ingest.formats.number_types import number_writer
 
@@ -26,6 +26,8 @@ _ACCESS = (
     "CmQKB2EucHJvdG8iOwoGQWNjZXNzEg4KBnN0YXR1cxgBIAEoBRITCgR1c2VyGAIgASgLMgUuVXNlchIMCgR0YWdzGAMgAygJIhQKBFVzZXISDAoE"
     "bmFtZRgBIAEoCWIGcHJvdG8z"
 )
+
+_Place = tuple[int, ...] | str  # of a message in its file: its indexes or its name
 
 
 class BadProtobufError(DecorateError):
@@ -40,6 +42,7 @@ class Header(StrEnum):
 
     NONE = "none"
     CONFLUENT = "confluent"
+    APICURIO = "apicurio"
 
 
 class OnAbsent(StrEnum):
@@ -57,14 +60,14 @@ class ProtobufSettings(NestedSettings):
     )
     descriptor_file: SmallFile | None = option(
         "File written by `protoc --include_imports --descriptor_set_out=FILE`; it is read with the configuration and "
-        "sent to the workers. With `header: confluent` and no descriptors, the registry of the file has the schemas.",
+        "sent to the workers. With a `header` and no descriptors, the registry of the file has the schemas.",
         default=None,
         example="access.desc",
     )
     descriptor_text: str | None = option("Content of such a file in base64, instead of the file.", default=None)
     header: Header = option(
         "What precedes a message: nothing (`none`), or the zero byte, schema ID and message indexes of a `confluent` "
-        "registry.",
+        "registry, in place of which the serializers of `apicurio` write the name of the message.",
         default="none",
         strict=False,
     )
@@ -88,8 +91,8 @@ class ProtobufSettings(NestedSettings):
         if (self.descriptor_file is None) is (self.descriptor_text is None):
             raise PydanticCustomError(
                 "conflict",
-                "protobuf needs either `descriptor_file` or `descriptor_text`, or `header: confluent` with the "
-                "registry's schemas",
+                "protobuf needs either `descriptor_file` or `descriptor_text`, or `header: confluent` or `apicurio` "
+                "with the registry's schemas",
             )
         if self.message is None:
             raise PydanticCustomError("missing_field", 'protobuf needs "message"')
@@ -114,7 +117,7 @@ class ProtobufSettings(NestedSettings):
     def uses_registry(self) -> bool:
         """Whether the registry has the schemas."""
         is_given = self.descriptor_file is not None or self.descriptor_text is not None
-        return self.header is Header.CONFLUENT and not is_given
+        return self.header is not Header.NONE and not is_given
 
 
 class Protobuf(Decorator[ProtobufSettings]):
@@ -137,12 +140,13 @@ class Protobuf(Decorator[ProtobufSettings]):
 
     With `header: confluent` and no descriptors, each message is read with the schema whose ID is before it, which the
     `registry` of the file has; the message indexes after the ID name its type. With descriptors, `message` is its type,
-    whatever its header says.
+    whatever its header says. `header: apicurio` is the same for values of Apicurio's serializers, which write the name
+    of a message of the schema's file in place of the indexes.
 
     With `numbers: auto` integers are an int64, also that of an unknown enum value, and float and double a float64.
 
-    Source: own design; the encoding of Protocol Buffers, ProtoJSON as protobuf.dev describes it, and the wire format of
-    Confluent's serializers.
+    Source: own design; the encoding of Protocol Buffers, ProtoJSON as protobuf.dev describes it, and the wire
+    formats of Confluent's and Apicurio's serializers.
     """
 
     kind = "protobuf"
@@ -174,6 +178,20 @@ class Protobuf(Decorator[ProtobufSettings]):
             error="bad_protobuf",
         ),
         Example(
+            "a value of Apicurio's serializer, with the name of the message",
+            settings="{header: apicurio}",
+            schemas=(WriterSchema(7, SchemaType.PROTOBUF, b64decode(_ACCESS)),),
+            body=b"\0\0\0\0\x07\x06\n\x04User\n\x03ann",
+            after={"name": "ann"},
+        ),
+        Example(
+            "the same with the other header",
+            settings="{header: confluent}",
+            schemas=(WriterSchema(7, SchemaType.PROTOBUF, b64decode(_ACCESS)),),
+            body=b"\0\0\0\0\x07\x06\n\x04User\n\x03ann",
+            error="bad_protobuf",
+        ),
+        Example(
             "a number as HBase's tools write it",
             settings=f"{{numbers: auto, message: Access, descriptor_text: {_ACCESS}}}",
             body=b"\x08\x64",
@@ -199,12 +217,16 @@ class Protobuf(Decorator[ProtobufSettings]):
         self._counted = self._defaults if settings.on_absent is OnAbsent.DEFAULT else None
         self._by_id = ParsedSchemas(SchemaType.PROTOBUF, self._registered)
         self._flattening = Flattening(settings, number_writer(settings.numbers, written))
+        self._place_of: Callable[[bytes], tuple[_Place, int]] = (
+            message_name_of if settings.header is Header.APICURIO else message_indexes_of
+        )
         self._split: Callable[[bytes], tuple[_MessageType, bytes]] = self._by_registry
         if settings.message is not None:
             pool = _pool(settings)
             descriptor = pool.FindMessageTypeByName(settings.message)
             self._type = _MessageType.of(descriptor, Contents(pool, self._counted))
-            self._split = self._after_header if settings.header is Header.CONFLUENT else self._whole
+            self._name = descriptor.name
+            self._split = self._whole if settings.header is Header.NONE else self._after_header
 
     def use_schemas(self, schemas: Schemas) -> None:
         """Read the schemas of the registry from here."""
@@ -229,12 +251,34 @@ class Protobuf(Decorator[ProtobufSettings]):
         return self._type, value
 
     def _after_header(self, value: bytes) -> "tuple[_MessageType, bytes]":
-        _, _, at = _header_of(value)
+        _, place, at = self._header_of(value)
+        # some names can be read as indexes, which nothing compares with the descriptors
+        if isinstance(place, tuple) and len(place) > 1 and _name_in(value) == self._name:
+            raise BadProtobufError("the value has no message indexes", hint=self._hint(value))
         return self._type, value[at:]
 
     def _by_registry(self, value: bytes) -> "tuple[_MessageType, bytes]":
-        schema_id, indexes, at = _header_of(value)
-        return self._by_id.of(schema_id).of(indexes), value[at:]
+        schema_id, place, at = self._header_of(value)
+        file = self._by_id.of(schema_id)
+        try:
+            return file.of(place), value[at:]
+        except BadProtobufError as error:
+            error.hint = self._hint(value)
+            raise
+
+    def _header_of(self, value: bytes) -> "tuple[int, _Place, int]":
+        """The schema ID, the place of the message in its file, and the position after them."""
+        try:
+            return schema_id_of(value), *self._place_of(value)
+        except ValueError as error:
+            raise BadProtobufError(str(error), hint=self._hint(value)) from error
+
+    def _hint(self, value: bytes) -> str | None:
+        """For a value of Apicurio's serializers that is read as one of Confluent's."""
+        name = None if self._place_of is message_name_of else _name_in(value)
+        if name is None:
+            return None
+        return f'the name "{name}" is in their place: `header: apicurio` reads values of Apicurio\'s serializers'
 
     def _registered(self, schema: WriterSchema) -> "_SchemaFile":
         return _SchemaFile(schema.content, self._counted)
@@ -256,7 +300,7 @@ class _MessageType(NamedTuple):
 
 class _SchemaFile:
     """
-    The messages of a schema of the registry, by their indexes.
+    The messages of a schema of the registry, by their indexes or names.
 
     Raises:
         ValueError: the content has no files that can be used.
@@ -274,37 +318,38 @@ class _SchemaFile:
         # the order of `message_types_by_name` is not said to be that of the file
         self._messages = files[-1].message_type
         self._contents = Contents(pool, counted)
-        self._types: dict[tuple[int, ...], _MessageType] = {}
+        self._types: dict[_Place, _MessageType] = {}
 
-    def of(self, indexes: tuple[int, ...]) -> _MessageType:
+    def of(self, place: _Place) -> _MessageType:
         """
-        The type at some indexes.
+        The type at a place.
 
         Raises:
             BadProtobufError: there is none.
         """
-        found = self._types.get(indexes)
+        found = self._types.get(place)
         if found is None:
-            found = self._types[indexes] = _MessageType.of(self._descriptor(indexes), self._contents)
+            descriptor = self._named(place) if isinstance(place, str) else self._indexed(place)
+            found = self._types[place] = _MessageType.of(descriptor, self._contents)
         return found
 
-    def _descriptor(self, indexes: tuple[int, ...]) -> Descriptor:
+    def _named(self, name: str) -> Descriptor:
+        descriptor: Descriptor | None = self._file.message_types_by_name.get(name)
+        if descriptor is None:
+            raise BadProtobufError(f'the schema has no message "{name}" at its top level')
+        return descriptor
+
+    def _indexed(self, indexes: tuple[int, ...]) -> Descriptor:
         first, *others = indexes
         try:
-            message = self._messages[_not_negative(first)]
+            message = self._messages[first]
             descriptor: Descriptor = self._file.message_types_by_name[message.name]
             for index in others:
-                message = message.nested_type[_not_negative(index)]
+                message = message.nested_type[index]
                 descriptor = descriptor.nested_types_by_name[message.name]
         except (IndexError, KeyError) as error:
             raise BadProtobufError(f"the schema has no message with the indexes {list(indexes)}") from error
         return descriptor
-
-
-def _not_negative(index: int) -> int:
-    if index < 0:
-        raise IndexError(index)
-    return index
 
 
 def _pool(settings: ProtobufSettings) -> descriptor_pool.DescriptorPool:
@@ -325,9 +370,9 @@ def _pool_of(files: Iterable[descriptor_pb2.FileDescriptorProto]) -> descriptor_
     return pool
 
 
-def _header_of(value: bytes) -> tuple[int, tuple[int, ...], int]:
-    """The schema ID, the message indexes, and the position after them."""
+def _name_in(value: bytes) -> str | None:
+    """The name of a message after the ID; None if there is none."""
     try:
-        return schema_id_of(value), *message_indexes_of(value)
-    except ValueError as error:
-        raise BadProtobufError(str(error)) from error
+        return message_name_of(value)[0]
+    except ValueError:
+        return None

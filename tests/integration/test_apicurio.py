@@ -1,12 +1,8 @@
 """Apicurio's registry: a server of Confluent's API that others have written."""
 
 import io
-import json
-import shutil
-import subprocess
-import tarfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -18,16 +14,14 @@ from decorators.avro import Avro
 from decorators.protobuf import Protobuf
 from ingest.api import Decorator
 from ingest.api.errors import PackageMissingError
-from ingest.api.schemas import GivenSchemas, SchemaType
-from ingest.http import call
+from ingest.api.schemas import SchemaType
 from ingest.registry import protobuf
 from ingest.registry.client import RegistryClient
 from ingest.registry.options import RegistryOptions
-from ingest.testing.events import event_of
 from tests.support import ticks
+from tests.support.apicurio import attributes_of, registered, serving_apicurio
 from tests.support.audit import rocksdb_table
 from tests.support.commands import Folder
-from tests.support.local import ServerProcess, free_ports, jars
 from tests.support.names import unique
 from tests.support.proxy import Proxy
 from tests.support.registry import with_id
@@ -35,8 +29,6 @@ from tests.support.servers import Kafka
 from tests.support.service import Service
 
 pytestmark = pytest.mark.slow
-VERSION = "2.6.13.Final"
-ARTIFACT = f"io.apicurio:apicurio-registry-app:{VERSION}:tar.gz:all"
 ADDRESS = {"type": "record", "name": "a.Address", "fields": [{"name": "city", "type": "string"}]}
 USER = {"type": "record", "name": "User", "fields": [{"name": "home", "type": "a.Address"}]}
 MONEY = 'syntax = "proto3"; package common; message Money { int64 cents = 1; }'
@@ -50,57 +42,12 @@ EACH, AWAY_S = 1_000, 30.0
 @pytest.fixture(scope="module")
 def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of the API."""
-    folder = tmp_path_factory.mktemp("apicurio")
-    maven = shutil.which("mvn")
-    assert maven is not None, "Maven fetches the registry"
-    fetch = ["dependency:copy", f"-Dartifact={ARTIFACT}", f"-DoutputDirectory={folder}"]
-    subprocess.run([maven, "--batch-mode", "--quiet", *fetch], check=True)
-    (bundle,) = folder.glob("*.tar.gz")
-    with tarfile.open(bundle) as packed:
-        packed.extractall(folder, filter="data")
-    (port,) = free_ports(1)
-    server = ServerProcess("apicurio", folder)
-    (program,) = folder.rglob(f"apicurio-registry-app-{VERSION}-runner.jar")
-    options = ["-Xmx512m", f"-Dquarkus.http.port={port}", "-Dquarkus.http.host=127.0.0.1"]
-    server.start([jars.java(), *options, "-jar", str(program)])
-    url = f"http://127.0.0.1:{port}/apis/ccompat/v7"
-
-    def answers() -> bool:
-        try:
-            return bool(RegistryClient(RegistryOptions(url=url)).check())
-        except Exception:  # noqa: BLE001 - it is starting
-            return False
-
-    try:
-        server.wait_until(answers, timeout_s=120.0)
+    with serving_apicurio(tmp_path_factory.mktemp("apicurio")) as url:
         yield url
-    finally:
-        server.stop()
 
 
-def registered(
-    url: str, subject: str, schema: object, kind: str, references: Sequence[Mapping[str, object]] = ()
-) -> int:
-    text = schema if isinstance(schema, str) else json.dumps(schema)
-    content = {"schema": text, "schemaType": kind, "references": list(references)}
-    answer = call(
-        f"{url}/subjects/{subject}/versions",
-        data=json.dumps(content).encode(),
-        headers={"Content-Type": "application/vnd.schemaregistry.v1+json"},
-        timeout_s=30,
-        max_bytes=1 << 20,
-    )
-    assert answer.status == 200, answer
-    return int(json.loads(answer.content)["id"])
-
-
-def attributes_of(url: str, decorator: Decorator[Any], schema_id: int, value: bytes) -> Mapping[str, bytes]:
-    found = RegistryClient(RegistryOptions(url=url)).schema(schema_id)
-    assert found is not None
-    decorator.use_schemas(GivenSchemas([found]))
-    event = event_of(with_id(schema_id, value))
-    assert decorator.decorate(event)
-    return event.attributes
+def confluent(kind: type[Decorator[Any]]) -> Decorator[Any]:
+    return kind(kind.settings_class().model_validate({"header": "confluent"}))
 
 
 def test_avro_with_a_reference(registry: str) -> None:
@@ -110,17 +57,16 @@ def test_avro_with_a_reference(registry: str) -> None:
     whole = {**USER, "fields": [{"name": "home", "type": ADDRESS}]}
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(whole), {"home": {"city": "Rome"}})
-    decorator = Avro(Avro.settings_class().model_validate({"header": "confluent"}))
-    assert attributes_of(registry, decorator, schema_id, stream.getvalue()) == {"home.city": b"Rome"}
+    value = with_id(schema_id, stream.getvalue())
+    assert attributes_of(registry, confluent(Avro), value) == {"home.city": b"Rome"}
 
 
 def test_protobuf_with_a_reference(registry: str) -> None:
     registered(registry, "money", MONEY, "PROTOBUF")
     reference = {"name": "common/money.proto", "subject": "money", "version": 1}
     schema_id = registered(registry, "orders-value", ORDER, "PROTOBUF", [reference])
-    decorator = Protobuf(Protobuf.settings_class().model_validate({"header": "confluent"}))
-    value = b"\0" + b"\x0a\x03\x08\xfa\x01" + b"\x12\x02\x08\x01"
-    assert attributes_of(registry, decorator, schema_id, value) == {
+    value = with_id(schema_id, b"\0" + b"\x0a\x03\x08\xfa\x01" + b"\x12\x02\x08\x01")
+    assert attributes_of(registry, confluent(Protobuf), value) == {
         "price.cents": b"250",
         "at": b"1970-01-01T00:00:01Z",
     }

@@ -9,7 +9,10 @@ from hypothesis import strategies as st
 
 from decorators.protobuf import Protobuf
 from ingest.api import DecorateError
+from ingest.api.schemas import GivenSchemas, SchemaType, WriterSchema
+from ingest.formats.confluent import message_indexes_of
 from ingest.testing.events import event_of
+from tests.support.registry import with_id
 
 KINDS = descriptor_pb2.FieldDescriptorProto
 ONE, MANY = KINDS.LABEL_OPTIONAL, KINDS.LABEL_REPEATED
@@ -186,6 +189,70 @@ def test_confluent_header_is_skipped_or_refused(attributes_after, refusal_of, he
 @pytest.mark.parametrize("head", [b"", b"\0", b"\0\0\0\0\x01", b"\0\0\0\0\x01\x02"])
 def test_truncated_header_fails(refusal_of, head):
     assert refusal_of(Protobuf, settings("{header: confluent}"), head) == "bad_protobuf"
+
+
+NAMED = with_id(1, b"\x03\n\x01M\x18\x01")
+"""Of the message M, as Apicurio's serializers write it."""
+
+
+def registered(header):
+    files = descriptors("proto3")
+    files.file[-1].message_type.add(name="Abcd").field.add(name="n", number=3, type=KINDS.TYPE_INT64, label=ONE)
+    decorator = Protobuf(Protobuf.settings_class().model_validate({"header": header}))
+    decorator.use_schemas(GivenSchemas([WriterSchema(1, SchemaType.PROTOBUF, files.SerializeToString())]))
+    return decorator
+
+
+@pytest.mark.parametrize(("name", "expected"), [(b"\x03\n\x01M", {"i": b"1"}), (b"\x06\n\x04Abcd", {"n": b"1"})])
+def test_message_of_apicurios_name(name, expected):
+    event = event_of(with_id(1, name + b"\x18\x01"))
+    assert registered("apicurio").decorate(event)
+    assert event.attributes == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (b"\x03\n\x01N", 'the schema has no message "N" at its top level'),
+        (b"\x09\n\x07MsEntry", 'the schema has no message "MsEntry" at its top level'),
+        (b"\0", "the value has no name of a message after its schema ID"),
+        (b"\x02\x02", "the value has no name of a message after its schema ID"),
+    ],
+)
+def test_apicurios_name_that_names_no_message(name, reason):
+    with pytest.raises(DecorateError) as caught:
+        registered("apicurio").decorate(event_of(with_id(1, name + b"\x18\x01")))
+    assert (caught.value.code, str(caught.value)) == ("bad_protobuf", reason)
+
+
+@pytest.mark.parametrize("name", [b"M", b"Abcd", b"Xbbb", b"Xz"])
+def test_apicurios_name_in_place_of_indexes_is_named(name):
+    """Some can be read as indexes, which the schema does not have."""
+    value = with_id(1, bytes([len(name) + 2]) + b"\n" + bytes([len(name)]) + name + b"\x18\x01")
+    with pytest.raises(DecorateError) as caught:
+        registered("confluent").decorate(event_of(value))
+    assert caught.value.code == "bad_protobuf"
+    assert str(caught.value).endswith(
+        f'; the name "{name.decode()}" is in their place: `header: apicurio` reads values of Apicurio\'s serializers'
+    )
+
+
+def test_apicurios_name_with_given_descriptors(attributes_after, refusal_of):
+    assert attributes_after(Protobuf, settings("{header: apicurio}"), NAMED) == {"i": b"1"}
+    assert refusal_of(Protobuf, settings("{header: apicurio}"), with_id(1, b"\0\x18\x01")) == "bad_protobuf"
+    assert refusal_of(Protobuf, settings("{header: confluent}"), NAMED) == "bad_protobuf"
+
+
+def test_apicurios_name_that_reads_as_indexes_is_refused_with_given_descriptors(attributes_after, refusal_of):
+    """Else `Xb` would be an unknown field of the message."""
+    files = descriptor_pb2.FileDescriptorSet()
+    message = files.file.add(name="x.proto").message_type.add(name="Xb")
+    add_field(message, "i", 3, KINDS.TYPE_INT64, ONE, "")
+    text = settings("{header: confluent}", files, "Xb")
+    assert attributes_after(Protobuf, text, with_id(1, b"\x04\n\x02\x18\x01")) == {"i": b"1"}
+    value = with_id(1, b"\x04\n\x02Xb\x18\x01")
+    assert message_indexes_of(value) == ((5, 1), len(value) - 4)
+    assert refusal_of(Protobuf, text, value) == "bad_protobuf"
 
 
 def nested(depth):

@@ -1,10 +1,11 @@
 """The header of values that a registry's serializers write."""
 
 import pytest
+from google.protobuf import wrappers_pb2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest.formats.confluent import HEADER_BYTES, message_indexes_of, schema_id_of
+from ingest.formats.confluent import HEADER_BYTES, message_indexes_of, message_name_of, schema_id_of
 from tests.support.registry import with_id
 
 
@@ -48,9 +49,11 @@ def test_value_without_an_id(value):
         schema_id_of(value)
 
 
-@pytest.mark.parametrize("indexes", [b"", b"\x80", b"\x01", varint(101) + b"\0" * 101, b"\x02", b"\xff" * 6])
+@pytest.mark.parametrize(
+    "indexes", [b"", b"\x80", b"\x01", varint(101) + b"\0" * 101, b"\x02", b"\xff" * 6, varint(1) + varint(-1)]
+)
 def test_value_without_indexes(indexes):
-    with pytest.raises(ValueError, match="message indexes"):
+    with pytest.raises(ValueError, match="message index"):
         message_indexes_of(with_id(7, indexes))
 
 
@@ -69,3 +72,21 @@ def test_values_of_confluents_serializer(value, schema_id, indexes, message):
     assert schema_id_of(content) == schema_id
     found, at = message_indexes_of(content)
     assert (found, content[at:].hex()) == (indexes, message)
+
+
+@given(st.text(min_size=1, max_size=200), st.binary())
+def test_name_is_read_as_it_was_written(name, message):
+    """In the form of ref.proto of Apicurio's serializers, with its length before it."""
+    field = wrappers_pb2.StringValue(value=name).SerializeToString()  # field 1, a text, as the one of ref.proto
+    size = len(field)
+    header = with_id(7, varint((size >> 1) ^ -(size & 1)) + field)
+    assert schema_id_of(header + message) == 7
+    assert message_name_of(header + message) == (name, len(header))
+
+
+@pytest.mark.parametrize(
+    "name", ["", "00", "80", "03", "030a", "030a01", "020a00", "03120161", "040a016162", "030a01ff", "ff" * 9]
+)
+def test_value_without_a_name(name):
+    with pytest.raises(ValueError, match=r"has no name of a message|invalid start byte"):
+        message_name_of(with_id(7, bytes.fromhex(name)))
