@@ -9,6 +9,8 @@ WORKERS := 3
 TESTS :=
 # of `make bench`: names of parts; those of the goals if empty
 PARTS :=
+# and a commit whose build it measures, too
+BASE :=
 # a test that takes ten minutes hangs: the stacks of its threads are printed, and the run ends
 LIMIT := -o faulthandler_timeout=600 -o faulthandler_exit_on_timeout=true --max-worker-restart 0
 PYTEST := $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder $(LIMIT)
@@ -74,7 +76,7 @@ test-properties: setup  ## property tests with many examples
 	@$(BIN)/python -m pytest -q -m "hypothesis and not slow" --hypothesis-profile thorough tests/unit tests/conformance
 
 bench: jdk maven setup  ## the benchmarks of the goals, in several sessions if wanted; make bench PARTS="micro peers" measures some
-	@$(BIN)/python -m tests.bench $(PARTS)
+	@$(BIN)/python -m tests.bench $(PARTS) $(if $(BASE),--base $(BASE))
 
 bench-all: jdk maven setup  ## all benchmarks, including scaling and the soak; hours
 	@$(BIN)/python -m tests.bench --all

@@ -53,6 +53,7 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=5, help="turns of each part; the median counts (5)")
     parser.add_argument("--soak-minutes", type=float, default=60.0, help="duration of the soak (60)")
     parser.add_argument("--latency-s", type=float, default=30.0, help="measured seconds at each rate (30)")
+    parser.add_argument("--base", default="", metavar="COMMIT", help="measure the build of this commit, too")
     parser.add_argument("--new", action="store_true", help="remove the kept run, and start another one")
     parser.add_argument("--draft", action="store_true", help="any tree; the figures are not continued nor published")
     parser.add_argument("--count", action="store_true", help="count the rows in HBase after each run, for small ones")
@@ -82,7 +83,7 @@ def opened(options: argparse.Namespace) -> KeptRun:
         raise RunError("\n".join([f"correct the settings in {durability.DOCUMENTED.relative_to(ROOT)}:", *differs]))
     asked = Options(
         events=options.events or 1_500_000, hbase_events=options.events or 3_000_000, runs=options.runs,
-        soak_minutes=options.soak_minutes, latency_s=options.latency_s,
+        soak_minutes=options.soak_minutes, latency_s=options.latency_s, base=options.base,
     )  # fmt: skip
     started = datetime.now(UTC).isoformat(timespec="seconds")
     head = Head(commit, machine(), settings, asdict(asked), started, options.draft)

@@ -1,6 +1,7 @@
 """Kafka to HBase: attr2hbase, the ceilings of its protocols, and peers; one topic, an empty table."""
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import ceiling, neighbour
+from tests.bench.base import is_of_base, python_of, without_base
 from tests.bench.committing import Flink, HappybaseConsumers
 from tests.bench.flume import Flume
 from tests.bench.neighbour import NEIGHBOURS
@@ -46,13 +48,14 @@ CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
 }
 """Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
 SPREAD, UNSPREAD = "hbase, 16 buckets", "hbase, without buckets"
-NATIVE = "hbase native RPC"
+NATIVE, FILES = "hbase native RPC", "hbase native RPC, bulk load"
 NATIVE_FEED, NATIVE_NO_FEED = "hbase native RPC, feed", "hbase native RPC, without feed"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     "hbase": (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
     UNSPREAD: (Workload(), {}, {}),
     NATIVE: (Workload(), {"protocol": "rpc"}, {}),
+    FILES: (Workload(bulk_load="auto"), {"protocol": "rpc"}, {}),
     NATIVE_NO_FEED: (Workload(), {"protocol": "rpc"}, {}),
     NATIVE_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
     "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
@@ -72,12 +75,16 @@ Name -> workload, options of the store, further sections of the pipeline file.
 `protocol` is not an option of the store: rpc names the masters in place of the Thrift server.
 """
 ON_THREE = "8 regions on three region servers"
+FILES_ON_THREE = f"{FILES}, {ON_THREE}"
 CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     f"hbase, {ON_THREE}": (Workload(buckets=8), {}, {}),
     f"hbase native RPC, {ON_THREE}": (Workload(buckets=8), {"protocol": "rpc"}, {}),
+    FILES_ON_THREE: (Workload(buckets=8, bulk_load="auto"), {"protocol": "rpc"}, {}),
 }
 """As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
-PEER_RUNGS = (NATIVE, "hbase", FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling", "ceiling native RPC")
+PEER_RUNGS = (FILES, NATIVE, "hbase", FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling", "ceiling native RPC")
+COMPARED = (NATIVE,)
+"""Those that the base build runs too."""
 SPREAD_RUNGS = (SPREAD, UNSPREAD)
 FEED_RUNGS = (NATIVE_FEED, NATIVE_NO_FEED)
 ROW_RUNGS = ("hbase, 1 cell", "hbase, 3 cells", "hbase, 30 cells", "hbase, body of 100 B", "hbase, body of 1 KB")
@@ -113,6 +120,7 @@ class HBaseRungs:
     Args:
         events: number of lines in the topic, which are those of the plain workload.
         counts: whether the rows of the table are counted after each run, which takes longer than the run.
+        base: commit of the base build; empty if there is none.
     """
 
     def __init__(
@@ -125,6 +133,7 @@ class HBaseRungs:
         events: int,
         folder: Path,
         counts: bool = False,
+        base: str = "",
     ) -> None:
         self._kafka = kafka
         self._hbase = hbase
@@ -133,6 +142,7 @@ class HBaseRungs:
         self._events = events
         self._folder = folder
         self._counts = counts
+        self._base = base
         self._catalog = Catalog()
         self._topics: dict[tuple[int | None, int], str] = {(None, events): topic}
         self._prepared: dict[type[ceiling.Client], list[ceiling.Prepared]] = {}
@@ -149,7 +159,8 @@ class HBaseRungs:
                 store={"rocksdb": {"path": "./store"}},
             )
             return neighbour.run(rung, folder, content, self._events, kafka=self._kafka, hbase=self._hbase)
-        if (given := PRODUCTS.get(rung) or CLUSTER.get(rung)) is not None:
+        plain = without_base(rung)
+        if (given := PRODUCTS.get(plain) or CLUSTER.get(plain)) is not None:
             workload, options, sections = given
             self.empty_table(workload)
             events = self._events_of(workload)
@@ -157,7 +168,8 @@ class HBaseRungs:
             # several micro-batches, since the first half is the warm-up
             source = content["pipelines"][PIPELINE]["source"]["kafka"]
             source["max_events_per_batch"] = min(MAX_EVENTS_PER_BATCH, events // 4)
-            sample = product(folder, content | sections, events, self.servers)
+            python = python_of(self._base) if is_of_base(rung) else sys.executable
+            sample = product(folder, content | sections, events, self.servers, python)
             self._count(rung, workload.table, events)
             return sample
         self.empty_table()
@@ -179,6 +191,8 @@ class HBaseRungs:
     def content(self, workload: Workload, topic: str, **options: object) -> dict[str, Any]:
         """A pipeline file for this HBase."""
         address = self._hbase.store_options(str(options.pop("protocol", "thrift")))
+        if workload.bulk_load:
+            options["staging"] = str(self._folder / "staging")
         store = {"hbase": {**address, **options}}
         return workload.content(brokers=self._kafka.brokers, topic=topic, group=unique("bench"), store=store)
 

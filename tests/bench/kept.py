@@ -39,7 +39,7 @@ class Head:
     commit: str
     machine: Mapping[str, str]
     settings: Mapping[str, str]
-    options: Mapping[str, float]
+    options: Mapping[str, float | str]
     started: str
     is_draft: bool = False
 

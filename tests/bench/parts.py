@@ -26,6 +26,7 @@ from tests.bench import (
     scans,
     soak,
 )
+from tests.bench.base import with_base
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.rungs import Ladder
@@ -49,6 +50,7 @@ class Options:
         runs: number of turns of each part that has turns.
         soak_minutes: duration of the soak.
         latency_s: measured seconds at each rate.
+        base: commit of a build that runs beside this one; empty for none.
     """
 
     events: int
@@ -56,6 +58,7 @@ class Options:
     runs: int
     soak_minutes: float
     latency_s: float
+    base: str = ""
 
 
 @dataclass(frozen=True)
@@ -124,8 +127,9 @@ def _into_rocksdb(names: Sequence[str], most: int = ALL_TURNS) -> Part:
             ladder = Ladder(
                 brokers=kafka.brokers, topic=produced(kafka, asked.options.events, progress), partitions=PARTITIONS,
                 events=asked.options.events, folder=folder, servers=processes_of(kafka.server.process),
+                base=asked.options.base,
             )  # fmt: skip
-            yield _alternating(names, ladder.run)
+            yield _alternating(with_base(names, rungs.COMPARED, asked.options.base), ladder.run)
 
     return Part(opened, "rungs", most)
 
@@ -141,8 +145,9 @@ def _hbase(
             events = asked.options.hbase_events
             topic = produced(kafka, events, progress)
             yield HBaseRungs(
-                kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder, counts=asked.counts
-            )
+                kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder, counts=asked.counts,
+                base=asked.options.base,
+            )  # fmt: skip
 
 
 def _into_hbase(
@@ -154,7 +159,7 @@ def _into_hbase(
     @contextmanager
     def opened(asked: Asked) -> Iterator[Measure]:
         with _hbase(asked, started) as ladder:
-            yield _alternating(names, ladder.run)
+            yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), ladder.run)
 
     return Part(opened, "hbase", most)
 

@@ -5,9 +5,10 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction
+from tests.bench.base import is_of_base
 from tests.bench.committing import CONSUMED
 from tests.bench.goals import shown, verdict, wanted
-from tests.bench.hbase import FLINK, FLUME_FILE, FLUME_MEMORY, HAPPYBASE, NATIVE, ON_THREE, PEER_RUNGS
+from tests.bench.hbase import FILES, FLINK, FLUME_FILE, FLUME_MEMORY, HAPPYBASE, NATIVE, ON_THREE, PEER_RUNGS
 from tests.bench.kept import ATTEMPTS
 from tests.bench.threads import REST, Usage
 from tests.support import plot
@@ -21,6 +22,7 @@ LOSSES = {
 }
 """Benchmark -> what it gives up of the guarantee of attr2hbase."""
 NAMES = {
+    FILES: "attr2hbase, bulk load while behind",
     NATIVE: "attr2hbase, native RPC",
     "hbase": "attr2hbase, Thrift",
     FLUME_FILE: "Flume 1.11, file channel",
@@ -31,7 +33,7 @@ NAMES = {
     "benthos": "Benthos 4.27",
 }
 """Benchmark -> its name in a chart, if it is a product."""
-OURS = (NATIVE, "hbase", "rocksdb")
+OURS = (FILES, NATIVE, "hbase", "rocksdb")
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
 SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "bench" / "settings.md"
@@ -89,6 +91,7 @@ Each stage in the order below includes the ones before it, and runs in its own J
 - `rocksdb`: `attr2hbase run`; all events are durable and acknowledged.
 {more}"""
 
+_BASE = "- `base build`: the same by the build of commit {base}.\n"
 _MORE_RUNGS = {
     "rocksdb, ttl": "- `rocksdb, ttl`: the same; cells expire after 30 days.\n",
     "rocksdb, rows written again": """\
@@ -121,6 +124,9 @@ server, so compare the total CPU.
 _MORE_HBASE = {
     "hbase native RPC": """\
 - `hbase native RPC`: the same with HBase's native RPC (`bootstrap_servers`); the Thrift server is idle.
+""",
+    FILES: """\
+- `bulk load`: the same with `bulk_load: auto`: HBase loads files in place of calls, until the last two micro-batches.
 """,
     "ceiling": """\
 - `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
@@ -284,9 +290,11 @@ def page(result: dict[str, Any]) -> str:
     parts = [_TOP.format(attempts=ATTEMPTS, **given)]
     if "rungs" in result:
         more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
+        more += _of_base(result["rungs"], options)
         parts.append(_RUNGS.format(table=_table("stage", result["rungs"]), more=more))
     if "hbase" in result:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
+        more += _of_base(result["hbase"], options)
         peers = {rung: result["hbase"][rung]["threads"] for rung in PEER_RUNGS if rung in result["hbase"]}
         chart = "![Kafka to HBase, compared with peers](bench/hbase.svg)\n\n" if peers else ""
         parts.append(_HBASE.format(table=_table("benchmark", result["hbase"]), more=more, chart=chart))
@@ -356,6 +364,10 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
         }
         found["soak.svg"] = plot.lines("Memory at full rate", series, x="minutes", y="MiB resident")
     return found
+
+
+def _of_base(rungs: Mapping[str, object], options: Mapping[str, Any]) -> str:
+    return _BASE.format(base=options["base"]) if any(map(is_of_base, rungs)) else ""
 
 
 def _bar(name: str, run: Mapping[str, float]) -> plot.Bar:

@@ -75,7 +75,16 @@ def figures(runs: Sequence[Sample]) -> dict[str, Any]:
         "cpu_s_per_million": middle.cpu_s / middle.events * 1e6,
         "servers_cpu_s_per_million": middle.servers_cpu_s / middle.events * 1e6,
         "peak_mib": max(run.peak_mib for run in runs),
-        "turns": [{"per_s": run.per_s, "cpu_s_per_million": run.cpu_s / run.events * 1e6} for run in runs],
+        "share_of_files": statistics.median(run.share_of_files for run in runs),
+        "turns": [
+            {
+                "per_s": run.per_s,
+                "cpu_s_per_million": run.cpu_s / run.events * 1e6,
+                "total_cpu_s_per_million": (run.cpu_s + run.servers_cpu_s) / run.events * 1e6,
+                "peak_mib": run.peak_mib,
+            }
+            for run in runs
+        ],
         "threads": {
             process: {kind: used / middle.events * 1e6 for kind, used in kinds.items()}
             for process, kinds in middle.threads.items()
@@ -91,5 +100,5 @@ def _by_benchmark(section: str, turns: Sequence[Turn]) -> dict[str, Any]:
     return {name: figures([Sample(**sample) for sample in each]) for name, each in measured.items()}
 
 
-def _medians(each: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    return {name: statistics.median(run[name] for run in each) for name in each[0]}
+def _medians(each: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+    return {name: statistics.median(run[name] for run in each) for name in each[0]} | {"turns": list(each)}

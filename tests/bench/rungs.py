@@ -3,7 +3,9 @@
 import os
 import pickle
 import shutil
+import sys
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ from ingest.spark.jars import fetch
 from ingest.spark.session import close_session, open_session
 from ingest.spark.streaming.reading import read_kafka
 from tests.bench import benthos, stages
+from tests.bench.base import is_of_base, python_of, without_base
 from tests.bench.watching import Processes, Sample, follow, ours
 from tests.bench.workload import PIPELINE, Workload, archived, written
 from tests.support.names import unique
@@ -43,6 +46,8 @@ ARCHIVE = "archive"
 PEER = "benthos"
 """Runs the same decorator as `chain`, and writes its result."""
 STAGE_RUNGS = (*STAGES, "rocksdb", ROCKSDB_FEED, ARCHIVE, PEER)
+COMPARED = ("rocksdb",)
+"""Those that the base build runs too."""
 OPTION_RUNGS = tuple(name for name in ROCKSDB if name not in STAGE_RUNGS)
 
 
@@ -53,17 +58,20 @@ class Ladder:
     Args:
         events: number of events in the topic.
         servers: processes of its broker.
+        base: commit of the base build; empty if there is none.
     """
 
     def __init__(
-        self, *, brokers: str, topic: str, partitions: int, events: int, folder: Path, servers: Processes
-    ) -> None:
+        self, *, brokers: str, topic: str, partitions: int, events: int, folder: Path, servers: Processes,
+        base: str = "",
+    ) -> None:  # fmt: skip
         self._folder = folder
         self._events = events
         self._brokers = brokers
         self._topic = topic
         self._partitions = {topic: partitions}
         self._servers = servers
+        self._base = base
         self._catalog = Catalog()
 
     def run(self, rung: str, turn: str) -> Sample:
@@ -72,9 +80,11 @@ class Ladder:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         try:
-            if rung in ROCKSDB:
-                workload, options = ROCKSDB[rung]
-                return self.product(workload, folder, {"rocksdb": {"path": "./store", **options}})
+            if (plain := without_base(rung)) in ROCKSDB:
+                workload, options = ROCKSDB[plain]
+                store = {"rocksdb": {"path": "./store", **options}}
+                python = python_of(self._base) if is_of_base(rung) else sys.executable
+                return self.product(workload, folder, store, python)
             if rung == ARCHIVE:
                 content = archived(self._content(Workload(), unique("bench"), {"rocksdb": {"path": "./store"}}))
                 return product(folder, content, self._events, self._servers)
@@ -86,9 +96,9 @@ class Ladder:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 
-    def product(self, workload: Workload, folder: Path, store: dict[str, Any]) -> Sample:
+    def product(self, workload: Workload, folder: Path, store: dict[str, Any], python: str = sys.executable) -> Sample:
         """Run the service until every event is acknowledged."""
-        return product(folder, self._content(workload, unique("bench"), store), self._events, self._servers)
+        return product(folder, self._content(workload, unique("bench"), store), self._events, self._servers, python)
 
     def _content(self, workload: Workload, group: str, store: dict[str, Any]) -> dict[str, Any]:
         return workload.content(brokers=self._brokers, topic=self._topic, group=group, store=store)
@@ -127,10 +137,17 @@ class Ladder:
             close_session(session)
 
 
-def product(folder: Path, content: dict[str, Any], events: int, servers: Processes) -> Sample:
-    """Run `attr2hbase run` until every event of the topic is acknowledged."""
+def product(
+    folder: Path, content: dict[str, Any], events: int, servers: Processes, python: str = sys.executable
+) -> Sample:
+    """
+    Run `attr2hbase run` until every event of the topic is acknowledged.
+
+    Args:
+        python: of the build that runs.
+    """
     with Service(folder, content) as service:
-        service.start(env=LONG_LIVED)
+        service.start_command([python, "-m", "ingest", "run", str(service.file)], env=LONG_LIVED)
         try:
             sample = follow(
                 events,
@@ -142,8 +159,9 @@ def product(folder: Path, content: dict[str, Any], events: int, servers: Process
         except RuntimeError as error:
             error.add_note(service.last_lines())  # its folder is removed
             raise
+        loaded = service.metric("attr2hbase_bulk_load_rows_total")
         service.stop()
-        return sample
+        return replace(sample, share_of_files=loaded / events)
 
 
 def open_spark() -> SparkSession:

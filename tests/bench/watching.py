@@ -33,6 +33,7 @@ class Sample:
         servers_cpu_s: of Kafka, and of HBase with its Thrift server if it is used.
         peak_mib: resident memory of all its own processes together, since the start.
         threads: CPU by process and purpose of threads, with the servers; only of threads that still run at the end.
+        share_of_files: of all rows of the run, those that HBase has loaded as files.
     """
 
     events: int
@@ -41,6 +42,7 @@ class Sample:
     servers_cpu_s: float
     peak_mib: float
     threads: ThreadUsage = field(default_factory=dict)
+    share_of_files: float = 0.0
 
     @property
     def per_s(self) -> float:

@@ -37,6 +37,7 @@ class Workload:
         sink: further options of the sink.
         buckets: of the table; None for a table without.
         feed: whether the table has a feed of its changes, in four shards.
+        bulk_load: of the table; empty for calls alone.
     """
 
     cells: int = len(COLUMNS)
@@ -47,6 +48,7 @@ class Workload:
     sink: dict[str, Any] = field(default_factory=dict)
     buckets: int | None = None
     feed: bool = False
+    bulk_load: str = ""
 
     @property
     def table(self) -> str:
@@ -95,6 +97,8 @@ class Workload:
             table["distribute"] = {"hash": self.buckets}
         if self.feed:
             table["feed"] = {"shards": 4}
+        if self.bulk_load:
+            table["bulk_load"] = self.bulk_load
         return {
             "version": 1,
             "stores": {STORE: store},

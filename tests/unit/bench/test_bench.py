@@ -25,6 +25,7 @@ from tests.bench import (
     threads,
     watching,
 )
+from tests.bench.base import of_base, with_base, without_base
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch
@@ -64,17 +65,21 @@ def test_ratio_compares_the_runs_of_a_turn():
 
 
 def test_complete_run_has_a_figure_for_every_goal():
-    figures = {"per_s": 1.0, "cpu_s_per_million": 1.0, "servers_cpu_s_per_million": 1.0}
-    figures |= {"turns": [figures]}
+    figures = {"per_s": 1.0, "cpu_s_per_million": 1.0, "total_cpu_s_per_million": 2.0, "peak_mib": 1.0}
+    figures |= {"turns": [figures], "share_of_files": 1.0}
+    latencies = {"p50_s": 1.0, "p99_s": 1.0}
+    latencies |= {"turns": [latencies]}
     whole = {
-        "rungs": dict.fromkeys((*rungs.ROCKSDB, rungs.ARCHIVE), figures),
+        "rungs": dict.fromkeys((*with_base(rungs.STAGE_RUNGS, rungs.COMPARED, "a1"),), figures),
         "hbase": dict.fromkeys(
-            (*hbase.PEER_RUNGS, *hbase.SPREAD_RUNGS, *hbase.FEED_RUNGS, *neighbour.NEIGHBOURS), figures
+            (
+                *with_base(hbase.PEER_RUNGS, hbase.COMPARED, "a1"),
+                *(*hbase.SPREAD_RUNGS, *hbase.FEED_RUNGS, *neighbour.NEIGHBOURS, *hbase.CLUSTER),
+            ),
+            figures,
         ),
         "scale": dict.fromkeys(scale.cases(), figures),
-        "latency": {
-            load_name(load, rung): {"p50_s": 1.0, "p99_s": 1.0} for rung in latency.RUNGS for load in latency.LOADS
-        },
+        "latency": {load_name(load, rung): latencies for rung in latency.RUNGS for load in latency.LOADS},
         "writes_ns": {micro.CELL_BLOCK: 1.0},
         "soak": {"memory_growth": 0.0},
         "fuzzy_share": 0.005,
@@ -94,6 +99,12 @@ def test_complete_run_has_a_figure_for_every_goal():
         "feed_changes_per_s": 1.0,
     }
     assert all(line["figure"] is not None for line in goals(whole))
+
+
+def test_base_build_runs_in_the_turns_of_the_benchmarks_that_it_knows():
+    assert with_base(("a", "b"), ("b", "c"), "") == ["a", "b"]
+    assert with_base(("a", "b"), ("b", "c"), "9c2c026c") == ["a", "b", of_base("b")]
+    assert without_base(of_base("b")) == without_base("b") == "b"
 
 
 def test_first_half_of_the_events_is_not_measured(monkeypatch):

@@ -5,6 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from tests.bench import compaction, killed_compaction, threads
+from tests.bench.base import of_base
 from tests.bench.hbase import FLUME_MEMORY, NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn
 from tests.bench.parts import GOALS, PARTS, Options, in_turn
@@ -40,15 +41,23 @@ def test_result_has_medians_of_the_turns(run):
     result = result_of(run)
     assert result["hbase"][NATIVE] | {"turns": None} == {
         "per_s": 15.0, "lowest_per_s": 10.0, "highest_per_s": 20.0, "cpu_s_per_million": 20_000.0,
-        "servers_cpu_s_per_million": 30_000.0, "peak_mib": 4.0, "threads": {}, "turns": None,
+        "servers_cpu_s_per_million": 30_000.0, "peak_mib": 4.0, "threads": {}, "turns": None, "share_of_files": 0.0,
     }  # fmt: skip
-    assert result["latency"] == {"50 %": {"per_s": 5.0, "p50_s": 1.5}}
+    assert result["latency"] == {"50 %": {"per_s": 5.0, "p50_s": 1.5, "turns": [each["50 %"] for each in latency]}}
     assert full_rate(run, NATIVE, "peers") == 15.0
     figures = {goal["name"].partition(":")[0]: goal["figure"] for goal in result["goals"] if goal["figure"] is not None}
     assert figures["Kafka to RocksDB beside a replay by the same service"] == 0.5
-    # in its turns 0.5 and 2
-    assert figures["Kafka to HBase by native RPC, WAL on"] == pytest.approx(50_000)
     assert result["measured"] == dict.fromkeys(("jobs", "latency", "peers"), "a1, 2026-01-01, 2 x any")
+
+
+def test_page_names_the_commit_of_the_base_build(tmp_path):
+    head = Head("a1", MACHINE, {}, asdict(OPTIONS) | {"base": "b2"}, "2026-01-01T10:00:00+00:00")
+    run = KeptRun.started(tmp_path / "run", head)
+    keep(run, "peers", *[{NATIVE: sample(30.0), of_base(NATIVE): sample(20.0)}] * 2)
+    result = result_of(run)
+    assert "- `base build`: the same by the build of commit b2.\n" in page(result)
+    (found,) = (goal for goal in result["goals"] if "calls only" in goal["name"])
+    assert (found["figure"], found["met"]) == (1.5, True)
 
 
 def test_part_with_some_of_its_turns_is_no_result(run):
