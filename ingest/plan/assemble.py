@@ -15,7 +15,6 @@ from ingest.api import (
     Committer,
     DryWrite,
     Event,
-    FileStore,
     Settings,
     SinkContext,
     SinkSettings,
@@ -383,7 +382,7 @@ def store_sink(
     reader: RowReader
     senders: list[Sender]
     if is_staged:
-        staging = StagingWriter(target if isinstance(target, FileStore) else None)
+        staging = StagingWriter(target)
         senders = [DirectSender(connection(staging, features, staging))]
         reader = SeparateReader(type(target).reader(component.settings))
     else:

@@ -20,7 +20,7 @@ from zlib import crc32
 
 import msgpack
 
-from ingest.api import BusyWait, Delete, FileStore, LifecycleError, Mutation, Put
+from ingest.api import BusyWait, FileStore, LifecycleError, Mutation, Put, Store, WriteRejectedError
 from ingest.api.feeds import FEED
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
@@ -78,14 +78,16 @@ class StagingWriter:
     driver has applied the file, the micro-batch was not acknowledged and runs again.
 
     Args:
-        files: the store itself, not open, if it can ingest files; else None.
+        store: the store itself, not open, for its options and the format of its files; None for one that takes every
+            mutation and no files.
 
     Attributes:
         file_number: of the file since `begin`; each has another one.
     """
 
-    def __init__(self, files: FileStore[Any] | None = None) -> None:
-        self._files = files
+    def __init__(self, store: Store[Any] | None = None) -> None:
+        self._store = store
+        self._files = store if isinstance(store, FileStore) else None
         self.file_number = 0
         self._table_files: list[Path] = []
         self._families: Mapping[str, frozenset[bytes]] = {}
@@ -157,16 +159,23 @@ class StagingWriter:
         return ()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        """Write mutations to the file."""
-        self._buckets[table] = self.buckets(table)
+        """
+        Write mutations to the file.
+
+        Raises:
+            WriteRejectedError: some have a time to live, which the store does not keep; none was written. The driver,
+                which applies the file of many events, could not tell whose fault it is.
+        """
         puts = [mutation for mutation in mutations if isinstance(mutation, Put) and mutation.ttl_ms is None]
+        if len(puts) < len(mutations):
+            self._check_ttls(mutations)
+        self._buckets[table] = self.buckets(table)
         if self._files is None or not _fill_a_file(puts):
             self._add(table, mutations)
             return
         if len(puts) < len(mutations):
-            # deletes are few; their effect depends on timestamps, not on order
-            others = [one for one in mutations if isinstance(one, Delete) or one.ttl_ms is not None]
-            self._add(table, others)
+            # deletes are few, and so are puts with a time to live; timestamps decide their effect, not the order
+            self._add(table, [one for one in mutations if not isinstance(one, Put) or one.ttl_ms is not None])
         self._write_file(self._files, table, puts)
 
     def families(self, table: str) -> frozenset[bytes] | None:
@@ -182,6 +191,14 @@ class StagingWriter:
         _, rows, has_feed = self._formats.get(table, PLAIN)
         feed = {FEED: table} if has_feed else {}
         return rows.buckets, {UPDATES: rows.updates, **feed}
+
+    def _check_ttls(self, mutations: Sequence[Mutation]) -> None:
+        if self._store is None or (refusal := self._store.settings.cell_ttl_refusal) is None:
+            return
+        refused = [index for index, one in enumerate(mutations) if one.ttl_ms is not None]
+        if refused:
+            why, remedy = refusal
+            raise WriteRejectedError(f"a {self._store.kind} store {why}", indexes=refused, hint=remedy)
 
     def _write_file(self, files: FileStore[Any], table: str, puts: Sequence[Put]) -> None:
         path = self.path

@@ -11,7 +11,6 @@ from typing import Any
 from ingest.api import (
     Batch,
     FamilySpec,
-    FileStore,
     MappingError,
     Mutation,
     Row,
@@ -79,7 +78,7 @@ class FedTable:
         self._staging = None
         senders = list(connect()) if connect is not None else []
         if not senders:
-            self._staging = StagingWriter(store if isinstance(store, FileStore) else None)
+            self._staging = StagingWriter(store)
             senders = [DirectSender(self._staging)]
         families = FamilyRegistry(driver, declared, {None: 20}, {})
         self._committer = StoreCommitter(
