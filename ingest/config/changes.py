@@ -1,14 +1,13 @@
 """Which pipelines differ between two configurations, and which options."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from difflib import SequenceMatcher
 from typing import Any, NamedTuple
 
-from ingest.config.model import Configuration, Pipeline
+from ingest.config.model import Configuration
+from ingest.config.pairing import Pair, aligned
 
-_NOT_OF_EVENTS = frozenset({"pipelines", "tests", "service", "dump", "state_dir", "local_dir"})
-"""Sections without options that change what a pipeline does to events."""
-_COMPONENTS = frozenset({"decorators", "sinks"})
+_MEANING = frozenset({"url", "schemas"})
+"""Options of the registry that decide what values mean; the others say how to connect."""
 
 
 class ChangedOption(NamedTuple):
@@ -38,23 +37,82 @@ class ChangedOption(NamedTuple):
 
 def is_changed(name: str, old: Configuration, new: Configuration) -> bool:
     """Whether anything that a pipeline uses differs, also the value of a secret; a description does not count."""
-    return _used(old, old.pipelines[name]) != _used(new, new.pipelines[name])
+    return any(of(old, name) != of(new, name) for of in (_used, _settings))
 
 
 def changed_options(name: str, old: Configuration, new: Configuration) -> list[ChangedOption]:
     """
-    The options of a pipeline and of the stores, tables and other common sections that differ between two files.
+    The options of a pipeline, and of the stores, tables and other sections that it uses, which differ between files.
 
-    None if only something else differs that a pipeline uses, such as the value of a secret.
+    None if only something else differs that it uses, such as the value of a secret.
     """
-    before, after = (_sections(each.effective, name) for each in (old, new))
-    return list(_changed(before, after, ()))
+    before, after = _used(old, name), _used(new, name)
+    one, other = old.pipelines[name], new.pipelines[name]
+    pairs = {
+        "decorators": aligned(one.decorators, other.decorators),
+        "sinks": aligned(one.sinks, other.sinks),
+    }
+    found: list[ChangedOption] = []
+    for part in dict.fromkeys((*before, *after)):
+        if part in pairs:
+            found += _changed_components(before.get(part, ()), after.get(part, ()), pairs[part], (part,))
+        else:
+            sides = [{part: each[part]} if part in each else {} for each in (before, after)]
+            found += _changed(sides[0], sides[1], ())
+    return found
 
 
-def _sections(effective: Mapping[str, Any], name: str) -> dict[str, Any]:
-    pipeline = effective["pipelines"][name]
-    common = {key: value for key, value in effective.items() if key not in _NOT_OF_EVENTS}
-    return {**common, **{key: value for key, value in pipeline.items() if key != "description"}}
+def _used(configuration: Configuration, name: str) -> dict[str, Any]:
+    """
+    The options of a pipeline, with chains expanded, and those of the sections that pipelines share which it uses.
+
+    Without its description and the types of columns, which change nothing that is written; secrets are masked.
+    """
+    pipeline, effective = configuration.pipelines[name], configuration.effective
+    sections = {part: _mapping(effective.get(part)) for part in ("registry", "stores", "tables", "chains")}
+    written = [each.name for each in configuration.tables.values() if pipeline.may_write(each)]
+    uses_registry = any(decorator.settings.uses_registry for decorator in pipeline.decorators)
+    shared = {
+        "plugins": effective.get("plugins"),  # any component may be one of theirs
+        "registry": {key: sections["registry"][key] for key in _MEANING & sections["registry"].keys() if uses_registry},
+        "stores": {store: sections["stores"][store] for store in pipeline.stores if store in sections["stores"]},
+        "tables": {
+            table: {key: value for key, value in _mapping(sections["tables"][table]).items() if key != "columns"}
+            for table in written
+            if table in sections["tables"]
+        },
+    }
+    own = _mapping(_mapping(effective["pipelines"])[name])
+    decorators = list(_expanded(own.get("decorators"), sections["chains"]))
+    return {
+        **{part: options for part, options in shared.items() if options},
+        **{part: decorators if part == "decorators" else own[part] for part in own if part != "description"},
+    }
+
+
+def _settings(configuration: Configuration, name: str) -> list[object]:
+    """What the options of a pipeline come to, also the values of secrets, and the content of schemas."""
+    pipeline = configuration.pipelines[name]
+    components = (pipeline.source, *pipeline.decorators, *pipeline.sinks, pipeline.dead_letters)
+    return [
+        pipeline.fingerprint,
+        [(each.kind, each.settings) for each in components],
+        [(store, configuration.stores[store].settings) for store in pipeline.stores],
+    ]
+
+
+def _mapping(options: Any) -> Mapping[str, Any]:
+    """Options as a mapping; those that are left out are null."""
+    return options if isinstance(options, Mapping) else {}
+
+
+def _expanded(decorators: Any, chains: Mapping[str, Any]) -> Iterator[Any]:
+    """Decorators with those of the chains that they name."""
+    for each in decorators or ():
+        if isinstance(each, Mapping) and list(each) == ["chain"]:
+            yield from _expanded(chains[each["chain"]], chains)
+        else:
+            yield each
 
 
 def _changed(old: Mapping[str, Any], new: Mapping[str, Any], path: tuple[str, ...]) -> Iterator[ChangedOption]:
@@ -68,48 +126,34 @@ def _changed(old: Mapping[str, Any], new: Mapping[str, Any], path: tuple[str, ..
             continue
         if isinstance(before, Mapping) and isinstance(after, Mapping):
             yield from _changed(before, after, inner)
-        elif name in _COMPONENTS and isinstance(before, list) and isinstance(after, list):
-            yield from _changed_components(before, after, inner)
         else:
             yield ChangedOption(inner, before, after)
 
 
-def _changed_components(old: Sequence[Any], new: Sequence[Any], path: tuple[str, ...]) -> Iterator[ChangedOption]:
-    before, after = ([_name(each) for each in components] for components in (old, new))
-    for kind, first, last, start, end in SequenceMatcher(a=before, b=after, autojunk=False).get_opcodes():
-        if kind == "equal":
-            for one, other in zip(old[first:last], new[start:end], strict=True):
-                yield from _changed(_options(one), _options(other), (*path, _name(one)))
+def _changed_components(
+    old: Sequence[Any] | None, new: Sequence[Any] | None, pairs: Sequence[Pair], path: tuple[str, ...]
+) -> Iterator[ChangedOption]:
+    """As `_changed`, of components; those of another kind, or in another order, are removed and added."""
+    for before, after in pairs:
+        one, other = None if before is None else (old or ())[before], None if after is None else (new or ())[after]
+        if one is not None and other is not None and _kind(one) == _kind(other):
+            yield from _changed(_options(one), _options(other), (*path, _name(other)))
             continue
-        for each in old[first:last]:
-            yield ChangedOption((*path, _name(each)), _options(each), None, has_new=False)
-        for each in new[start:end]:
-            yield ChangedOption((*path, _name(each)), None, _options(each), has_old=False)
+        if one is not None:
+            yield ChangedOption((*path, _name(one)), _options(one), None, has_new=False)
+        if other is not None:
+            yield ChangedOption((*path, _name(other)), None, _options(other), has_old=False)
 
 
 def _name(component: Any) -> str:
     """The kind of a component with its label, as tables of components have it."""
-    if not isinstance(component, Mapping):
-        return str(component)
-    kind = next(iter(component), "")
     label = _options(component).get("label")
-    return kind if label is None else f"{kind} ({label})"
+    return _kind(component) if label is None else f"{_kind(component)} ({label})"
+
+
+def _kind(component: Any) -> str:
+    return str(next(iter(component), "")) if isinstance(component, Mapping) else str(component)
 
 
 def _options(component: Any) -> Mapping[str, Any]:
-    options = next(iter(component.values()), None) if isinstance(component, Mapping) else None
-    return options if isinstance(options, Mapping) else {}
-
-
-def _used(configuration: Configuration, pipeline: Pipeline) -> list[object]:
-    components = (pipeline.source, *pipeline.decorators, *pipeline.sinks, pipeline.dead_letters)
-    stores = {name for each in pipeline.sinks if (name := each.settings.store_name) is not None}
-    return [
-        pipeline.fingerprint,
-        pipeline.trigger_every_s,
-        pipeline.max_rate,
-        pipeline.replay,
-        pipeline.error_budget,
-        [(each.kind, each.settings) for each in components],
-        [(name, configuration.stores[name].settings) for name in sorted(stores & configuration.stores.keys())],
-    ]
+    return _mapping(next(iter(component.values()), None)) if isinstance(component, Mapping) else {}

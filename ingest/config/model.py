@@ -149,6 +149,15 @@ class Pipeline:
         """Store and table of each sink; no table if the event decides it, neither without a store."""
         return frozenset((sink.settings.store_name, sink.settings.fixed_table) for sink in self.sinks)
 
+    @property
+    def stores(self) -> list[str]:
+        """Names of the stores of its sinks, sorted."""
+        return sorted({name for sink in self.sinks if (name := sink.settings.store_name) is not None})
+
+    def may_write(self, table: Table) -> bool:
+        """Whether a sink writes the table, or one into its store that the event decides."""
+        return not self.targets.isdisjoint({(table.store, table.name), (table.store, None)})
+
 
 @dataclass(frozen=True, slots=True)
 class TestCase:

@@ -88,7 +88,7 @@ def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: 
     with_stores = (_with_store(sink, partial_config.only_store()) for sink in pipeline.sinks)
     sinks = tuple(_in_cluster(sink, pipeline.source) for sink in with_stores)
     options = pipeline.options
-    return Pipeline(
+    resolved = Pipeline(
         name=pipeline.name,
         location=pipeline.location,
         source=pipeline.source,
@@ -103,8 +103,9 @@ def _pipeline(pipeline: PartialPipeline, partial_config: PartialConfig, tables: 
         max_rate=options.max_rate,
         replay=options.replay,
         description=options.description,
-        fingerprint=_fingerprint(pipeline, partial_config, sinks, tables),
+        fingerprint="",
     )
+    return replace(resolved, fingerprint=_fingerprint(pipeline, partial_config, resolved, tables))
 
 
 def _with(component: Component[S], **options: object) -> Component[S]:
@@ -128,31 +129,29 @@ def _in_cluster(component: Component[S], source: Component[SourceSettings]) -> C
 def _fingerprint(
     pipeline: PartialPipeline,
     partial_config: PartialConfig,
-    sinks: tuple[Component[SinkSettings], ...],
+    resolved: Pipeline,
     tables: dict[str, Table],
 ) -> str:
     """
     A hash that does not depend on comments, the order of keys, the use of chains and includes, or tables that the
     pipeline cannot write.
     """
-    targets = {(sink.settings.store_name, sink.settings.fixed_table) for sink in sinks}
-    stores = sorted({name for sink in sinks if (name := sink.settings.store_name) is not None})
     # the first three have no effect on results; the decorators are replaced by the expanded list
     excluded = {"description", "max_rate", "replay", "decorators"}
     own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
     content: dict[str, object] = {
         "pipeline": own,
         "decorators": [plain(node, masked=True) for node in pipeline.decorator_nodes],
-        "sinks": stores,
+        "sinks": resolved.stores,
         "stores": {
             name: plain(partial_config.store_names[name], masked=True)
-            for name in stores
+            for name in resolved.stores
             if name in partial_config.store_names
         },
         "tables": {
             name: _without_types(plain(partial_config.tables[name].node, masked=True))
             for name, table in tables.items()
-            if not targets.isdisjoint({(table.store, name), (table.store, None)})
+            if resolved.may_write(table)
         },
     }
     if any(decorator.settings.uses_registry for decorator in pipeline.decorators):

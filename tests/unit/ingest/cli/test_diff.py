@@ -165,18 +165,23 @@ def test_changed_options_have_their_paths_and_values(ingest, folder, write):
     write("^(.) (.)$", "^(.) (.)$", more_old, more_new)
     new = folder / "new.yaml"
     new.write_text(
-        new.read_text().replace('"f:n": int64', '"f:n": int32').replace("    source:", "    max_rate: 5\n    source:")
+        new.read_text()
+        .replace('"f:n": int64', '"f:n": int32')  # of showing alone
+        .replace("{f: {}}", "{f: {versions: 2}}")
+        .replace("    source:", "    max_rate: 5\n    source:")
     )
     result = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl")
     assert result.out.splitlines()[2:7] == [
-        "  ~ tables: t: columns: f:n = int64 -> int32",
+        "  + tables: t: families: f: versions = 2",
         "  - decorators: value = {attribute: a, value: b}",
         f"  ~ decorators: value (long): value = …{'x' * 12}old -> …{'x' * 12}new",
         "  + decorators: filter (new) = {label: new, drop: exists(no)}",
         "  + max_rate = 5",
     ]
     options = ingest("diff", "old.yaml", "new.yaml", "--events", "e.jsonl", "--output", "json").json["options"]
-    assert options[0] == {"path": ["tables", "t", "columns", "f:n"], "old": "int64", "new": "int32"}
+    assert options[0] == {"path": ["tables", "t", "families", "f", "versions"], "new": 2}
+    assert options[2]["path"] == ["decorators", "value (long)", "value"]
+    assert (options[2]["old"], options[2]["new"]) == (f"{long}old", f"{long}new")
     assert options[-1] == {"path": ["max_rate"], "new": 5}
 
 
