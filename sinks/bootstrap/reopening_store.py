@@ -10,6 +10,7 @@ from ingest.retry import Retry
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import RetryingStore
+from sinks.writing.target import Target, innermost
 
 T = TypeVar("T")
 
@@ -27,7 +28,7 @@ class ReopeningStore:
     Called by one thread.
 
     Args:
-        store: not open.
+        store: not open; or what is around one, for its mutations.
         retry: how often a call is repeated.
         clock: monotonic seconds.
 
@@ -35,9 +36,7 @@ class ReopeningStore:
         retrying: sends mutations, with the same store.
     """
 
-    def __init__(
-        self, store: Store[Any], retry: Retry = LONG_RETRY, clock: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, store: Target, retry: Retry = LONG_RETRY, clock: Callable[[], float] = time.monotonic) -> None:
         self.retrying = RetryingStore(store, retry, clock)
 
     def call(self, request: Callable[[Store[Any]], T]) -> T:
@@ -47,7 +46,7 @@ class ReopeningStore:
         Raises:
             StoreError: as the request, at the last attempt.
         """
-        return self.retrying.call(request)  # type: ignore[arg-type] # its target is the store
+        return self.retrying.call(lambda target: request(innermost(target)))  # type: ignore[arg-type] # it is a store
 
     def rows(self, table: str) -> Generator[Row]:
         """All rows of a table, in the order of their logical keys; none of a table that does not exist."""

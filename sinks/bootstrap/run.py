@@ -28,6 +28,8 @@ from sinks.scanning.stored_rows import has_rows
 _CHECKED_BYTES = 1 << 20  # of rows that are compared with those of the target at once
 SAVED_ROWS = 50_000
 """After so many rows the progress is saved; at most as many are loaded again after a kill."""
+SAVED_LOADED_ROWS = 200_000
+"""The same if rows are loaded as files: with less, the files would be small."""
 _ROUNDS = 60
 _ROUND_S = 2.0
 """Rows that differ because the source is being written are compared again for two minutes: longer than most
@@ -101,7 +103,7 @@ class Bootstrap:
         before_first: called once the target is known to have no rows, before anything is written; perhaps again after a
             kill.
         sleep: between comparisons.
-        saved_rows: after so many rows the progress is saved.
+        saved_rows: after so many rows the progress is saved; None for `SAVED_ROWS`, or `SAVED_LOADED_ROWS` with files.
 
     Attributes:
         progress: as saved.
@@ -117,7 +119,7 @@ class Bootstrap:
         *,
         before_first: Callable[[], object] = lambda: None,
         sleep: Callable[[float], object] = time.sleep,
-        saved_rows: int = SAVED_ROWS,
+        saved_rows: int | None = None,
     ) -> None:
         self.progress = progress
         self._dumped = dumped
@@ -127,7 +129,7 @@ class Bootstrap:
         self.on_progress: Callable[[BootstrapProgress], object] = lambda _progress: None
         self._before_first = before_first
         self._sleep = sleep
-        self._saved_rows = saved_rows
+        self._saved_rows = saved_rows or (SAVED_LOADED_ROWS if target.loads_files else SAVED_ROWS)
         self._saved: str | None = None
         self._set_property = failpoint.after("bootstrap_saved", target.set_property)
         self._written = failpoint.point("bootstrap_written")
@@ -288,7 +290,7 @@ class Bootstrap:
             touched = [row.key for row in rows if self._touched.may_have(row.key)]
             present = self._target.store.rows_of(self._target.table, touched)
         for row in rows:
-            self._target.add(puts_of(unless_newer(row, present.get(row.key))))
+            self._target.load(puts_of(unless_newer(row, present.get(row.key))))
 
     def _apply_meanwhile(self) -> None:
         if self.progress.is_concurrent and self._feed is not None:

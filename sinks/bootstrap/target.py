@@ -1,5 +1,6 @@
 """The table that a bootstrap writes, in any store."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -14,11 +15,14 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import has_rows
 from sinks.table_records import ensure_declared
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.mutator import LARGE_BYTES, MAX_LARGE_ROWS
 from sinks.writing.retrying_store import Tables
+from sinks.writing.target import TargetLayer
 from sinks.writing.writer import families_in
 
 BUFFER_BYTES = 16 << 20
 """Bytes of mutations that are buffered; with event times they are in many calls, one for each time."""
+_ANY_TIME_MS = range(1 << 63)
 
 
 class TargetInUseError(ConflictError):
@@ -36,11 +40,16 @@ class TargetTable:
     order of the calls, and two puts of one cell with the same time are sent in their order. A call is repeated until
     the store is available again.
 
+    The rows of the dump may be loaded as files, since a file may lose against a cell with the same time: nothing else
+    has written such a cell before, unless with the same value. A change of the feed may have another one, if the times
+    are those of events, so it goes as a call.
+
     Called by one thread. Order: `create`, then the other methods, then `close`.
 
     Args:
         store: not open.
         table: its name.
+        loads: around the store, for the rows of the dump; None to write them as all other mutations.
         retry: how often a call is repeated.
         buffer_bytes: of mutations.
         around_write: surrounds the write of mutations; it gets them, and what calls a function with the open store.
@@ -48,6 +57,7 @@ class TargetTable:
     Attributes:
         table: its name.
         store: calls the store.
+        counted: what `loads` has counted, as `WriteCounts.counted`.
     """
 
     def __init__(
@@ -55,6 +65,7 @@ class TargetTable:
         store: Store[Any],
         table: str,
         *,
+        loads: TargetLayer | None = None,
         retry: Retry = LONG_RETRY,
         buffer_bytes: int = BUFFER_BYTES,
         around_write: Callable[
@@ -63,12 +74,20 @@ class TargetTable:
     ) -> None:
         self._around_write = around_write
         self.table = table
-        self.store = ReopeningStore(store, retry)
+        self.store = ReopeningStore(store if loads is None else loads, retry)
+        self.counted: Counter[tuple[str, str]] = Counter()
         self._options: Mapping[bytes, FamilySpec] = {}
         self._spec = TableSpec(table)
         self._known: frozenset[bytes] = frozenset()
         is_mixed = store.capabilities.written_by_driver  # else a call has one timestamp
-        self._buffer = WriteBuffer(buffer_bytes, max_rows=MAX_ROWS, mixed=is_mixed)
+        self._changes = WriteBuffer(buffer_bytes, max_rows=MAX_ROWS, mixed=is_mixed)
+        self._rows = None if loads is None else WriteBuffer(LARGE_BYTES, max_rows=MAX_LARGE_ROWS, mixed=True)
+        self._is_loading = False
+
+    @property
+    def loads_files(self) -> bool:
+        """Whether rows of the dump may be loaded as files."""
+        return self._rows is not None
 
     def create(self, declared: TableSpec | None, families: Mapping[bytes, FamilySpec] = MappingProxyType({})) -> None:
         """
@@ -104,10 +123,31 @@ class TargetTable:
         Raises:
             StoreError: the store is unavailable, or refuses a row.
         """
+        if self._is_loading:
+            self.flush()
+        self._buffered(self._changes, mutations)
+
+    def load(self, mutations: Iterable[Mutation]) -> None:
+        """
+        As `add`, for rows of the dump, whose cells nothing has written yet, unless with the same values.
+
+        Raises:
+            StoreError: as `add`.
+        """
+        if self._rows is None:
+            self.add(mutations)
+            return
+        if not self._is_loading:
+            self.flush()
+            self.store.retrying.begin(Tables(new_times_ms=_ANY_TIME_MS))
+            self._is_loading = True
+        self._buffered(self._rows, mutations)
+
+    def _buffered(self, buffer: WriteBuffer, mutations: Iterable[Mutation]) -> None:
         for mutation in mutations:
             self._ensure_families(mutation)
             if self._known:  # else it deletes a row of a table without families
-                for chunk in self._buffer.add(self.table, mutation):
+                for chunk in buffer.add(self.table, mutation):
                     self._send(chunk)
 
     def flush(self) -> None:
@@ -117,8 +157,12 @@ class TargetTable:
         Raises:
             StoreError: as `add`.
         """
-        for chunk in self._buffer.take():
-            self._send(chunk)
+        for buffer in (self._rows, self._changes):
+            for chunk in () if buffer is None else buffer.take():
+                self._send(chunk)
+        if self._is_loading:
+            self.store.retrying.begin(Tables())
+            self._is_loading = False
 
     def has_rows(self) -> bool:
         """Whether the table has a row."""
@@ -143,7 +187,9 @@ class TargetTable:
 
     def close(self) -> None:
         """Close the store; mutations that are still buffered are not sent."""
-        self._buffer.clear()
+        self._changes.clear()
+        if self._rows is not None:
+            self._rows.clear()
         self.store.close()
 
     def _ensure_families(self, mutation: Mutation) -> None:
@@ -163,5 +209,6 @@ class TargetTable:
         with self._around_write(chunk.mutations, self.store.call):
             self.store.retrying.apply(chunk)
             for result in self.store.retrying.take_results():
+                self.counted.update(result.counted)
                 for refusal in result.refused:
                     raise refusal.error

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, cast
 
 from ingest.api import (
@@ -56,7 +57,7 @@ class BulkLoadingStore(TargetLayer):
         self._clock = clock
         self._counted: Counter[tuple[str, str]] = Counter()
         self._on_progress: Callable[[], None] = _nothing
-        self._new_times_ms: frozenset[int] = frozenset()
+        self._new_times_ms: Collection[int] = ()
         self._loaded_tables: frozenset[str] = frozenset()
         self._written: dict[str, set[int]] = {}
 
@@ -65,7 +66,7 @@ class BulkLoadingStore(TargetLayer):
     ) -> None:
         """Start a flush cycle."""
         self._on_progress = on_progress
-        self._new_times_ms = frozenset(new_times_ms)
+        self._new_times_ms = new_times_ms
         self._written = {table: set() for table in self._modes}
         loaded = set()
         for table, modes in self._modes.items():
@@ -163,6 +164,18 @@ class BulkLoadingStore(TargetLayer):
             raise
         finally:
             self._on_progress()
+
+
+def loading_rows(store: Any, table: str, rule: LoadRule) -> BulkLoadingStore:
+    """
+    Around a store that gets many rows of a table, in the order of their keys: a job, which is always behind.
+
+    Args:
+        store: that loads files; not yet open.
+        table: its name.
+        rule: of the table.
+    """
+    return BulkLoadingStore(store, {table: replace(rule, keeps_calls=False)})
 
 
 def _nothing() -> None:

@@ -22,12 +22,15 @@ class LoadRule:
         size_bytes: the same in bytes; None for any size.
         only_behind: only while the pipeline is behind.
         confirmed: what the files may bypass.
+        keeps_calls: whether a region that gets calls keeps them for some micro-batches. Rows that come in the order of
+            their keys are few of a region only at its start, so it gets files as soon as they are enough.
     """
 
     rows: int
     size_bytes: int | None
     only_behind: bool
     confirmed: Confirmed = NOTHING_CONFIRMED
+    keeps_calls: bool = True
 
 
 class _Mode(NamedTuple):
@@ -69,7 +72,10 @@ class RegionModes:
         mode = self._modes.get(start)
         if mode is not None and (mode.has_files == wanted or self._is_kept(mode)):
             return mode.has_files
-        self._modes[start] = _Mode(wanted, self._cycle)
+        if wanted or rule.keeps_calls:
+            self._modes[start] = _Mode(wanted, self._cycle)
+        else:
+            self._modes.pop(start, None)
         return wanted
 
     def refuse_files(self, start: bytes) -> None:

@@ -9,6 +9,7 @@ from ingest.api import ConfigError, ConflictError, NotFoundError
 from ingest.api.feeds import FEED
 from ingest.catalog import Catalog
 from ingest.config.model import Configuration
+from ingest.plan.features import planned_in
 from ingest.plan.stores import unopened_reader
 from ingest.service.jobs.place import Place
 from ingest.suggest import did_you_mean
@@ -23,6 +24,8 @@ from sinks.bootstrap.progress import BOOTSTRAP, BootstrapProgress, Stage
 from sinks.bootstrap.reopening_store import ReopeningStore
 from sinks.bootstrap.run import Bootstrap, Following
 from sinks.bootstrap.target import TargetTable
+from sinks.bulk_load.feature import BulkLoad
+from sinks.bulk_load.loading import loading_rows
 from sinks.dumps.reader import DumpReader, name_of
 
 FOLDER = "bootstraps"
@@ -108,11 +111,13 @@ class OpenedBootstrap(NamedTuple):
     Attributes:
         dump: name of the dump.
         rows: of the table in the dump; None if the dump does not say.
+        target: the table that is written.
     """
 
     run: Bootstrap
     dump: str
     rows: int | None
+    target: TargetTable
 
 
 @contextmanager
@@ -147,7 +152,9 @@ def opened_bootstrap(
         blobs = blobs_of(configuration.tables, request.target.table)
         name, options = (None, BlobOptions()) if blobs is None else blobs
         pointers = CopiedPointers(request.target.table, name, options)
-        target = TargetTable(store, request.target.table, around_write=pointers.pinned)
+        rule = planned_in(configuration, *request.target, BulkLoad(), place.catalog)
+        loads = None if rule is None else loading_rows(store, request.target.table, rule)
+        target = TargetTable(store, request.target.table, loads=loads, around_write=pointers.pinned)
         opened.callback(target.close)
         saved = target.property(BOOTSTRAP)
         begun = None if saved is None else BootstrapProgress.of(saved, target.table)
@@ -188,7 +195,7 @@ def opened_bootstrap(
             place.cancellation.check("bootstrap")
 
         run = Bootstrap(dumped, target, progress, following, before_first=forget_blobs, sleep=sleep)
-        yield OpenedBootstrap(run, dumped.dump, dumped.rows_total)
+        yield OpenedBootstrap(run, dumped.dump, dumped.rows_total, target)
 
 
 def _needs_no_dump(begun: BootstrapProgress, request: BootstrapRequest, *, has_feed: bool) -> bool:

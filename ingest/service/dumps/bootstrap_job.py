@@ -26,6 +26,8 @@ from ingest.service.jobs.place import Place
 from sinks.bootstrap.run import Verified
 
 _SHOWN = 5  # keys of rows that differ
+_OF_LOADS = ("rows", "files", "refused", "unstaged")
+"""As the metrics `attr2hbase_bulk_load_…_total`: rows that were loaded, their files, and chunks that went as calls."""
 _NOT_FILLED_IN = (Kind.UNDEFINED_VARIABLE, Kind.UNDEFINED_SECRET)
 
 
@@ -121,12 +123,14 @@ class BootstrapJob(Job[BootstrapOptions]):
             opened_bootstrap(place, request, source, on_unpinned=unpinned.append) as opened,
             place.resting(self.kind) as rest,
         ):
-            run, total = opened.run, opened.rows or 0
+            run, total, table = opened.run, opened.rows or 0, opened.target.table
 
             def progress(**more: Any) -> Progress:
                 loaded = run.progress
                 about: dict[str, Any] = {"dump": opened.dump, "table": loaded.source, "unpinned": "".join(unpinned)}
                 about |= {"has_feed": bool(loaded.feed_id), "changes": loaded.changes}
+                loads = opened.target.counted
+                about["bulk_load"] = {name: loads[f"bulk_load_{name}", table] for name in _OF_LOADS}
                 rows = loaded.checksum.rows
                 return Progress(rows, total, {**about, "rows": rows, "cells": loaded.checksum.cells, **more})
 
@@ -143,6 +147,13 @@ class BootstrapJob(Job[BootstrapOptions]):
         plain = {name: value for name, value in content.items() if name not in hidden}
         notes = [f"the dump may expire while it is read: {content['unpinned']}"] if content["unpinned"] else []
         applied = f", {counted(content['changes'], 'change')} applied" if content["has_feed"] else ""
+        files = content["bulk_load"]
+        if files["files"]:
+            applied += f"; {counted(files['rows'], 'row')} in {counted(files['files'], 'file')}"
+        if files["unstaged"]:
+            notes.append("rows were written in calls, since no file could be written to the folder `staging`")
+        if files["refused"]:
+            notes.append("rows were written in calls, since HBase had not loaded their files; its log says why")
         rows = f'{counted(content["rows"], "row")} of table "{content["table"]}"'
         done = f"{rows} in dump {content['dump']} loaded into {self.subject}{applied}"
         if verified is None:

@@ -1,5 +1,7 @@
 """The table that a bootstrap writes: families, buckets, times, retries; in memory and in RocksDB."""
 
+from collections import Counter
+
 import pytest
 
 from ingest.api import (
@@ -23,6 +25,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import store_retry
+from sinks.writing.target import TargetLayer
 
 ROW = Row(b"r", (Cell(b"f", b"", 7, b""), Cell(b"f", b"a:b", 5, b"\xff\xfe"), Cell(b"g", b"\xff", 7, b"x")))
 
@@ -32,6 +35,26 @@ def store(request, tmp_path):
     if request.param == "memory":
         return MemoryStore()
     return RocksDBStore(RocksDBSettings(path=str(tmp_path / "db")))
+
+
+class Noted(TargetLayer):
+    """Notes the values of each chunk, and whether cells of its time may be in files."""
+
+    def __init__(self, store) -> None:
+        super().__init__(store)
+        self.chunks = []
+        self._times_ms = ()
+
+    def begin(self, messages, on_progress, new_times_ms=()) -> None:
+        self._times_ms = new_times_ms
+
+    def apply(self, table, mutations) -> None:
+        self.target.apply(table, mutations)
+        values = [value for one in mutations for value in getattr(one, "columns", {}).values()]
+        self.chunks.append((values, all(one.timestamp_ms in self._times_ms for one in mutations)))
+
+    def take_counted(self):
+        return Counter({("bulk_load_rows", "t"): 1})
 
 
 def target(store, **options) -> TargetTable:
@@ -91,6 +114,24 @@ def test_order_of_calls_does_not_matter(store):
     found.flush()
     assert rows_of(found) == [Row(b"r", (Cell(b"f", b"p", 6, b"later"),)), Row(b"s", (Cell(b"f", b"q", 9, b"new"),))]
     found.close()
+
+
+def test_rows_of_the_dump_may_be_in_files_and_changes_may_not(store):
+    """Whatever their times; each is sent before what was added after it."""
+    loads = Noted(store)
+    found = target(store, loads=loads)
+    assert found.loads_files
+    found.create(TableSpec("t", (FamilySpec(b"f"),)))
+    for number in (1, 1 << 50):
+        found.load([Put(b"r", {b"f:q": b"dump %d" % number}, number)])
+    found.add([Put(b"r", {b"f:q": b"change"}, 1 << 50)])
+    found.load([Put(b"s", {b"f:q": b"dump"}, 7)])
+    found.flush()
+    assert loads.chunks == [([b"dump 1", b"dump 1125899906842624"], True), ([b"change"], False), ([b"dump"], True)]
+    assert found.counted == {("bulk_load_rows", "t"): 3}
+    found.load([Put(b"s", {b"f:q": b"more"}, 8)])
+    found.close()
+    assert len(loads.chunks) == 3
 
 
 def test_deferred_updates_are_refused(store):

@@ -4,6 +4,7 @@ from sinks.bulk_load.modes import KEPT_CYCLES, LoadRule, RegionModes
 
 AUTO = LoadRule(100, 1_000, only_behind=True)
 ALWAYS = LoadRule(100, None, only_behind=False)
+IN_ORDER = LoadRule(100, None, only_behind=True, keeps_calls=False)
 REGION = b"m"
 
 
@@ -66,6 +67,19 @@ def test_calls_for_long_do_not_delay_files():
 def test_region_whose_files_are_refused_has_calls_for_ten_micro_batches():
     modes = modes_of(ALWAYS)
     assert modes.wants_files(REGION, 100, 0)
+    modes.refuse_files(REGION)
+    for _ in range(KEPT_CYCLES):
+        assert not modes.wants_files(REGION, 100, 0)
+        modes.begin(is_behind=True)
+    assert modes.wants_files(REGION, 100, 0)
+
+
+def test_region_whose_rows_come_in_the_order_of_their_keys_has_files_as_soon_as_they_are_enough():
+    modes = modes_of(IN_ORDER)
+    assert [modes.wants_files(REGION, rows, 0) for rows in (99, 100, 1)] == [False, True, True]
+    for _ in range(KEPT_CYCLES):
+        modes.begin(is_behind=True)
+    assert [modes.wants_files(REGION, rows, 0) for rows in (1, 100)] == [False, True]
     modes.refuse_files(REGION)
     for _ in range(KEPT_CYCLES):
         assert not modes.wants_files(REGION, 100, 0)
