@@ -199,7 +199,7 @@ class TableFeature(ABC, Generic[OptionsT]):
         Args:
             planned: as `planned`.
             is_behind: whether the pipeline has more than two micro-batches of unread records, or it is not known.
-            is_replay: whether it replays a time range or dead letters.
+            is_replay: whether it replays a time range or dead letters into a table that had rows before.
         """
         return None
 

@@ -1,6 +1,6 @@
 """The features of the tables of a pipeline, planned on the driver and used in the tasks."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from ingest.api import SinkSettings
@@ -119,14 +119,21 @@ class TableMessages(DriverFeature):
         tables: name of a table -> feature -> what is planned of it.
         is_behind: as in `TableFeature.message`.
         is_replay: the same.
+        empty: tables that had no rows when a replay began; their features are told of none.
     """
 
     def __init__(
-        self, tables: Mapping[str, Mapping[str, Any]], is_behind: Callable[[], bool], *, is_replay: bool = False
+        self,
+        tables: Mapping[str, Mapping[str, Any]],
+        is_behind: Callable[[], bool],
+        *,
+        is_replay: bool = False,
+        empty: Collection[str] = (),
     ) -> None:
         self._tables = tables
         self._is_behind = is_behind
         self._is_replay = is_replay
+        self._empty = empty
 
     def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - of one store, of any batch
         """The messages of an attempt."""
@@ -134,7 +141,8 @@ class TableMessages(DriverFeature):
         messages: dict[str, dict[str, bytes]] = {}
         for feature in table_features():
             for table, planned in planned_of(self._tables, feature.name).items():
-                message = feature.message(planned, is_behind=is_behind, is_replay=self._is_replay)
+                is_replay = self._is_replay and table not in self._empty
+                message = feature.message(planned, is_behind=is_behind, is_replay=is_replay)
                 if message is not None:
                     messages.setdefault(table, {})[feature.name] = message
         return PreparedFeatures(messages)

@@ -30,6 +30,8 @@ class Plan:
         stores: name -> store, for the stores its sinks use.
         state_dir: of the service, absolute.
         is_replay: the plan replays dead letters or a time range.
+        empty: name of a store -> tables that had no rows when the replay began, so that it writes none of their cells
+            again.
         files: plugin modules beside the pipeline file.
         features: store -> table -> feature -> what tasks need to know of it.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
@@ -54,6 +56,7 @@ class Plan:
     masks: Masks = field(default_factory=Masks, repr=False, compare=False)
     state_dir: Path = Path("state")
     is_replay: bool = False
+    empty: Mapping[str, Collection[str]] = field(default_factory=dict)
     dead_letter_place: DeadLetterPlace | None = None
     publishes_dead_letters: bool = True
     read_again_by: OffsetUnit | None = None

@@ -50,7 +50,8 @@ def committers_of(
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
         prepared = StoreFeatures(name) if owned is None else owned.of_store(name)
-        prepared = prepared.beside(TableMessages(features, is_behind, is_replay=plan.is_replay))
+        messages = TableMessages(features, is_behind, is_replay=plan.is_replay, empty=plan.empty.get(name, ()))
+        prepared = prepared.beside(messages)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
             committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)

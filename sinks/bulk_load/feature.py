@@ -55,7 +55,7 @@ class BulkLoad(TableFeature[Any]):
         return BulkLoadingStore(target, planned)
 
     def message(self, planned: "LoadRule", *, is_behind: bool, is_replay: bool) -> bytes | None:
-        """Whether the pipeline is behind, if the table has files only then; or that it is a replay, which has none."""
+        """Whether the pipeline is behind, if the table has files only then; or that a replay writes cells again."""
         if is_replay:
             return REPLAY
         return (BEHIND if is_behind else UP_TO_DATE) if planned.only_behind else None

@@ -2,8 +2,9 @@
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,17 @@ from ingest.api import Record, Row, Scan
 from ingest.catalog import Catalog
 from ingest.cli import main
 from ingest.config import load
+from ingest.config.model import Configuration
 from ingest.doctor.connecting import Check, checks
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.plan.assemble import live_task, plan_of
+from ingest.plan.plan import Plan
 from ingest.plan.stores import owned_store
 from ingest.receipt import Counts
 from ingest.service.committers import committers_of
+from ingest.service.replay.empty_tables import empty_tables
+from ingest.service.replay.plan import BatchKind, ReplayBatch
 from tests.support.names import unique
 from tests.support.servers import HBase
 
@@ -70,11 +75,18 @@ class Pipelines:
         Path("files.yaml" if has_files else "calls.yaml").write_text(yaml.safe_dump(content))
 
     def run(
-        self, name: str, at_ms: int, records: Sequence[Record], *, has_files: bool, is_behind: bool = True
+        self,
+        name: str,
+        at_ms: int,
+        records: Sequence[Record],
+        *,
+        has_files: bool,
+        is_behind: bool = True,
+        empty: Mapping[str, Collection[str]] | None = None,
     ) -> Counts:
-        """Run one micro-batch of a pipeline."""
+        """Run one micro-batch of a pipeline; with `empty`, of a replay."""
         configuration = load("files.yaml" if has_files else "calls.yaml", env={}, lookup=Catalog())
-        plan = plan_of(configuration, configuration.pipelines[name], Catalog())
+        plan = replace(self._plan(configuration, name), is_replay=empty is not None, empty=empty or {})
         batch = MicroBatch(str(at_ms), at_ms, "1", splits=(("t", 0, 0),))
         committers = committers_of(configuration, plan, {}, check_owner=lambda: None, is_behind=lambda: is_behind)
         with ExitStack() as opened:
@@ -84,6 +96,16 @@ class Pipelines:
             counts, dead_letters = run_until_durable(batch, committers, InProcessHost(task, records))
         assert dead_letters == []
         return counts
+
+    @staticmethod
+    def _plan(configuration: Configuration, name: str) -> Plan:
+        return plan_of(configuration, configuration.pipelines[name], Catalog())
+
+    def empty(self, times_ms: Sequence[int]) -> Mapping[str, frozenset[str]]:
+        """The empty tables of a replay into the table with bulk load."""
+        configuration = load("files.yaml", env={}, lookup=Catalog())
+        batches = [ReplayBatch(BatchKind.WHOLE, number, time_ms, {}) for number, time_ms in enumerate(times_ms)]
+        return empty_tables(self._plan(configuration, "files"), batches)
 
     def rows(self, table: str) -> list[Row]:
         """The rows of a table with all versions."""
@@ -133,14 +155,34 @@ def ticks(noise: random.Random, number: int, first: int, *, deletes: bool = True
     ]
 
 
+def test_replay_into_an_empty_table_has_files(hbase: HBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Into a table with rows it writes cells again, perhaps with other values, and a file may lose against a call."""
+    monkeypatch.chdir(tmp_path)
+    pipelines = Pipelines(hbase, tmp_path, {})
+    noise = random.Random(1)
+    records = {at_ms: ticks(noise, 100, at_ms, deletes=False) for at_ms in (1_000, 2_000, 3_000)}
+    for at_ms, each in records.items():
+        pipelines.run("calls", at_ms, each, has_files=False)
+    assert pipelines.empty([2_000, 1_000]) == pipelines.empty([1_000, 1_000]) == {}
+    for _ in range(2):
+        empty = pipelines.empty(list(records))
+        is_empty = not pipelines.rows(pipelines.by_file)
+        assert empty == {"cluster": {pipelines.by_file} if is_empty else set()}
+        for at_ms, each in records.items():
+            counts = pipelines.run("files", at_ms, each, has_files=True, empty=empty)
+            assert bool(counts.counted["bulk_load_rows", pipelines.by_file]) is is_empty
+        assert pipelines.rows(pipelines.by_file) == pipelines.rows(pipelines.by_call)
+
+
 @pytest.mark.parametrize(
     ("batches", "number", "options"),
     [
         (6, 100, {"splits": ["k00100", "k00200"]}),
         (6, 100, {"distribute": {"hash": 4}, "blobs": {"threshold": "5B"}}),
         pytest.param(20, 1_000, {"splits": ["k01000", "k02000"]}, marks=pytest.mark.slow),
+        pytest.param(20, 5_000, {"splits": ["k05000", "k10000"]}, marks=pytest.mark.slow),
     ],
-    ids=["plain", "salted with blobs", "20,000 ticks"],
+    ids=["plain", "salted with blobs", "20,000 ticks", "100,000 ticks"],
 )
 def test_cells_are_the_same_with_another_mode_every_three_micro_batches(
     hbase: HBase,

@@ -22,6 +22,7 @@ from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
 from ingest.service.offsets import kafka_source_of
+from ingest.service.replay.empty_tables import empty_tables
 from ingest.service.replay.plan import ReplayBatch
 from ingest.service.replay.rolled_back_batches import UnfinishedBatch
 from ingest.service.replay.sinks import WaitingLetters, letters_of_sinks, only_sinks, sinks_alone
@@ -51,7 +52,7 @@ class ReplayRunner:
         checkpoint: of the pipeline, which does not run, and is locked; None if it may run.
         tables: with deferred updates; only their sinks run. None to run all sinks.
         sinks: names of the only sinks that run, of which `tables` are; None for all.
-        left: the batches that may run.
+        left: the batches that may run, in their order.
         topic_ids: topic -> its id, as far as it is known.
         check_owner: as in `BatchRunner`, for the lock of the replay.
 
@@ -69,7 +70,7 @@ class ReplayRunner:
         checkpoint: Checkpoint | None,
         tables: frozenset[str] | None,
         sinks: Collection[str] | None,
-        left: Collection[ReplayBatch],
+        left: Sequence[ReplayBatch],
         topic_ids: Mapping[str, str],
         check_owner: Callable[[], None],
     ) -> None:
@@ -91,6 +92,7 @@ class ReplayRunner:
         self._tables = tables or frozenset()
         self._sinks = sinks_alone(plan, possible)
         check_owner = partial(_check_both, check_owner, self._updates)
+        plan = replace(plan, empty=empty_tables(plan, left))
         committers = committers_of(configuration, plan, stores, owned, check_owner=check_owner)
         for committer in committers.values():
             opened.callback(committer.close)

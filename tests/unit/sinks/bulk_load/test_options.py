@@ -87,6 +87,16 @@ def test_tasks_of_a_replay_learn_that_it_is_one(path: Path, messages: object, *,
     assert Prepared.unpacked(committer.prepare(Batch("b", 0, "1"), ())).features == messages
 
 
+def test_tasks_of_a_replay_into_an_empty_table_learn_that_they_are_behind(path: Path):
+    """As a replay writes no cell again there."""
+    file = configuration(path, "auto")
+    empty = {"s": {"t"}, "other": {"u"}}
+    plan = replace(plan_of(file, file.pipelines["p"], Catalog()), is_replay=True, empty=empty)
+    committer = committers_of(file, plan, {}, check_owner=lambda: None)["s"]
+    messages = Prepared.unpacked(committer.prepare(Batch("b", 0, "1"), ())).features
+    assert messages == {"t": {NAME: BEHIND}, "u": {NAME: REPLAY}}
+
+
 def test_sink_with_times_of_events_is_refused(path: Path):
     """Two events may give a cell different values at one time, and a file may not replace the first one."""
     path.write_text(
