@@ -50,6 +50,11 @@ class RowMapper:
     time_ms: int | None = None
     time_column: str | None = None
 
+    @property
+    def has_time_of_write(self) -> bool:
+        """Whether the cells have the time at which the write began, which no other write has."""
+        return self.time_ms is None and self.time_column is None
+
     def puts(self, batch: pa.RecordBatch, time_ms: int) -> Iterator[Put]:
         """
         A put for each row of a batch.

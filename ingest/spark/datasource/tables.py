@@ -21,6 +21,7 @@ from ingest.plan.stores import missing_table, reading_store
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
 from sinks.blobs.declared import BlobsOfTable, blobs_of
+from sinks.bulk_load.feature import BulkLoad
 from sinks.scanning.table_reader import recorded_merging
 from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging
@@ -33,8 +34,8 @@ class SourceTable:
 
     Attributes:
         name: of the table.
-        plan: a packed plan with only the store and the deferred updates of the table; it contains the settings of the
-            store, also secrets, and plugin files.
+        plan: a packed plan with only the store, and the deferred updates and the bulk load of the table; it contains
+            the settings of the store, also secrets, and plugin files.
         declared: the declaration in the pipeline file; None if there is none.
         blobs: its blob store; None if the pipeline file declares none.
     """
@@ -67,6 +68,11 @@ class SourceTable:
         """
         declared = next(iter(unpacked(self.plan).tables_with(Updates).values()), {})
         return recorded_merging(store, self.name, declared.get(self.name))
+
+    def loads(self) -> Mapping[str, Mapping[str, Any]]:
+        """When rows of the table are loaded as files: table -> feature -> what is planned of it; empty for never."""
+        planned = next(iter(unpacked(self.plan).tables_with(BulkLoad).values()), {})
+        return {table: {BulkLoad.name: rule} for table, rule in planned.items()}
 
     @contextmanager
     def reading(self) -> Iterator[Store[Any]]:
@@ -105,8 +111,9 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     name = store_name_of(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
-    updates = planned_in(configuration, name, wanted.table, Updates(), catalog)
-    tables = {} if updates is None else {wanted.table: {Updates.name: updates}}
+    features = (Updates(), BulkLoad())
+    planned = {each.name: planned_in(configuration, name, wanted.table, each, catalog) for each in features}
+    tables = {wanted.table: {feature: each for feature, each in planned.items() if each is not None}}
     blobs = blobs_of(configuration.tables, wanted.table) if declared is not None else None
     return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, blobs)
 

@@ -203,7 +203,9 @@ def write_rows(plan: WritePlan, batches: Iterable[pa.RecordBatch]) -> Written:
             hint="use a local master, or an hbase store",
         )
     table = plan.table.name
-    with closing(store_sink(component, buffer_bytes=CALL_BYTES, deletes=False)) as sink:
+    # with a time of their own, rows of another write may have other values at the same time
+    features = plan.table.loads() if plan.mapper.has_time_of_write else {}
+    with closing(store_sink(component, buffer_bytes=CALL_BYTES, deletes=False, features=features)) as sink:
         sink.begin(_task_spec(plan), plan.prepared(), WriteCounts())
         for batch in batches:
             for put in plan.mapper.puts(batch, plan.time_ms):
