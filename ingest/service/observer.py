@@ -207,7 +207,7 @@ class PipelineObserver:
             dropped=counts.dropped.total(),
             dead_lettered=counts.dead_lettered.total(),
             seconds=round(seconds, 3),
-            **_counted(counts),
+            **counted_by_name(counts),
         )
         self.running()
         try:
@@ -217,7 +217,7 @@ class PipelineObserver:
             self._follow = lambda _pipeline, _totals: None
 
 
-def _counted(counts: Counts) -> dict[str, float]:
+def counted_by_name(counts: Counts) -> dict[str, float]:
     """What features of all tables have counted, by name: such as rows that were loaded as files."""
     totals: Counter[str] = Counter()
     for (name, _), amount in counts.counted.items():

@@ -21,6 +21,7 @@ from ingest.service.jobs.place import Place
 from ingest.service.kafka.clock import check_clock
 from ingest.service.kafka.positions import splits_of
 from ingest.service.kafka.quarantine import Quarantine
+from ingest.service.observer import counted_by_name
 from ingest.service.offsets import kafka_source_of
 from ingest.service.replay.empty_tables import empty_tables
 from ingest.service.replay.plan import ReplayBatch
@@ -266,4 +267,5 @@ class _Observer:
             time_ms=batch_time_ms,
             read=counts.read,
             seconds=round(seconds, 3),
+            **counted_by_name(counts),
         )

@@ -1,17 +1,20 @@
 """How a replay reports what blocks it, and the dead letters that it publishes."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from structlog.testing import capture_logs
 
 from ingest.api import RecordPlace
 from ingest.catalog import Catalog
 from ingest.dead_letters.components import Components
 from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.dead_letters.queue import Mark, ReplayOutcome
+from ingest.receipt import Counts
 from ingest.service.dead_letters.blobs import OpenDeadLetterBlobs
 from ingest.service.dead_letters.queues import dead_letter_queue
 from ingest.service.replay import runner as replay_runner
@@ -52,6 +55,13 @@ def test_action_that_is_retried_blocks_the_replay_until_it_succeeds():
     runner._runner = BatchRunner(runner._observer)  # type: ignore[assignment]
     assert runner.until_possible(lambda: 7) == 7
     assert reasons == ["store_unavailable: HDFS does not answer", ""]
+
+
+def test_line_of_a_batch_has_what_features_have_counted():
+    counts = Counts(counted=Counter({("bulk_load_rows", "t"): 2, ("bulk_load_rows", "u"): 1}))
+    with capture_logs() as lines:
+        _Observer("p", SimpleNamespace()).durable(1, 1_000, counts, 0.5)  # type: ignore[arg-type]
+    assert [line["bulk_load_rows"] for line in lines] == [3]
 
 
 def test_interrupted_batch_is_identified_with_its_sinks():
