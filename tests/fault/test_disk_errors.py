@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.disk_faults import DiskFaults
 from tests.support.ledger.run import LedgerRun
-from tests.support.service import environment
+from tests.support.service import START_S, environment_without_spark
 
 HEAD = """
 import sys
@@ -89,10 +89,10 @@ def test_f40_failed_sync_is_final(tmp_path: Path, disk_faults: DiskFaults, what:
     faults = disk_faults.environment(fail_sync=f"{folder}*")
     done = subprocess.run(
         [sys.executable, "-c", HEAD + WRITERS[what], str(folder), faults["SHIM_WHEN"]],
-        env={**environment(), **faults},
+        env={**environment_without_spark(), **faults},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=START_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.disk_faults import DiskFaults
-from tests.support.service import environment
+from tests.support.service import START_S, environment_without_spark
 
 HEAD = """
 import sys
@@ -61,8 +61,8 @@ assert register.replace("1", "2")
 def test_full_disk_changes_nothing(tmp_path: Path, disk_faults: DiskFaults, what: str) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
-    env = {**environment(), **disk_faults.environment(fail_write=f"{folder}/*")}
+    env = {**environment_without_spark(), **disk_faults.environment(fail_write=f"{folder}/*")}
     command = [sys.executable, "-c", HEAD + CALLS[what], str(folder), env["SHIM_WHEN"]]
-    subprocess.run(command, env=env, check=True, timeout=60)
+    subprocess.run(command, env=env, check=True, timeout=START_S)
     assert disk_faults.acts("fail_write")
     assert not list(folder.rglob("*.tmp"))

@@ -23,7 +23,7 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.disk_faults import DiskFaults
 from tests.support.place import replay_options
 from tests.support.power_cut import RETURNED, State, states
-from tests.support.service import environment
+from tests.support.service import START_S, environment_without_spark
 
 TIMES = (1_000, 1_002, 5_000)
 WRITERS = {
@@ -319,8 +319,8 @@ def test_f27_power_cut_between_any_two_calls(
 ) -> None:
     folder = tmp_path / "disk"
     folder.mkdir()
-    env = {**environment(), **disk_faults.environment(trace=f"{folder}*")}
-    subprocess.run([sys.executable, "-c", HEAD + WRITERS[what], str(folder)], env=env, check=True, timeout=60)
+    env = {**environment_without_spark(), **disk_faults.environment(trace=f"{folder}*")}
+    subprocess.run([sys.executable, "-c", HEAD + WRITERS[what], str(folder)], env=env, check=True, timeout=START_S)
     acts = disk_faults.acts()
     assert {"rename", "sync"} & {act.what for act in acts}, "nothing was traced"
     count = 0

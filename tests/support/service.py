@@ -336,6 +336,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "SPARK_SUBMIT_OPTS": options, "PYTHONPATH": f"{ROOT}:{INSTALLED_SPARK}"}
 
 
+def environment_without_spark() -> dict[str, str]:
+    """The environment of a process that starts no JVM: nothing is prepared for one, which may take a minute."""
+    return {**os.environ, "PYTHONPATH": str(ROOT)}
+
+
 def _name(process: psutil.Process) -> str:
     with contextlib.suppress(psutil.Error):
         return process.name()
