@@ -1,6 +1,7 @@
 """The JSON Schema is valid, and accepts what a pipeline file may say."""
 
 import itertools
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,11 +29,12 @@ EXAMPLES = ROOT / "deploy" / "examples"
 SOURCES = {"attr2hbase_geohash": EXAMPLES / "plugin" / "src", "attr2hbase_parquet": EXAMPLES / "parquet-sink" / "src"}
 CATALOG = Catalog(with_packages=False)
 FOLDERS = ("deploy", "ingest", "tests/golden")
+PIPELINE_FILE = re.compile(r"^(version|pipelines):", re.MULTILINE)
 FILES = sorted(
     path
     for path in itertools.chain.from_iterable((ROOT / folder).rglob("*.yaml") for folder in FOLDERS)
     if "helm" not in path.parts  # templates, which are no YAML
-    and {"version", "pipelines"} & set(next(yaml.safe_load_all(path.read_text("utf-8"))))
+    and PIPELINE_FILE.search(path.read_text("utf-8"))
 )
 COMPONENTS = [
     (component_type, name)

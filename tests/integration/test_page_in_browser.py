@@ -6,13 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from axe_core_python.selenium import Axe
-from selenium.common.exceptions import TimeoutException
-from selenium.webdriver import Chrome
-from selenium.webdriver.common.by import By
-from selenium.webdriver.support.ui import WebDriverWait
 
 from ingest.observe.activity import Activity
 from ingest.observe.health import Health, State
@@ -24,10 +20,13 @@ from ingest.service.endpoint.http import HttpEndpoint
 from ingest.service.job_kinds import job_of
 from ingest.service.jobs.scheduler import Jobs
 from ingest.service.pauses import Pauses
-from tests.support.browser import DESKTOP, PHONE, browser, problems_of
+from tests.support.browser import CSS, DESKTOP, LINK, PHONE, XPATH, browser, problems_of
 from tests.support.call_times import timed
 from tests.support.endpoint import TOKEN, pages
 from tests.support.programs import needs
+
+if TYPE_CHECKING:
+    from selenium.webdriver import Chrome
 
 pytestmark = needs("chromedriver")
 
@@ -120,7 +119,7 @@ def busy(service: Service) -> Service:
 
 
 @pytest.fixture(scope="module")
-def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
+def opened(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Chrome]":
     with browser(tmp_path_factory.mktemp("browser")) as driver:
         yield driver
 
@@ -128,7 +127,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Chrome]:
 class Page:
     """What a user sees and does."""
 
-    def __init__(self, opened: Chrome, url: str, path: str = "/") -> None:
+    def __init__(self, opened: "Chrome", url: str, path: str = "/") -> None:
         self.opened = opened
         opened.get("about:blank")  # else a change of the fragment alone loads nothing
         problems_of(opened)  # of a page whose service has ended
@@ -136,10 +135,13 @@ class Page:
 
     def text(self, selector: str = "body") -> str:
         """The visible text of an element."""
-        return self.opened.find_element(By.CSS_SELECTOR, selector).text
+        return self.opened.find_element(CSS, selector).text
 
     def wait_for(self, text: str, selector: str = "body") -> None:
         """Until an element shows a text; if "", none."""
+        from selenium.common.exceptions import TimeoutException
+        from selenium.webdriver.support.ui import WebDriverWait
+
         try:
             WebDriverWait(self.opened, WAIT_S, 0.05).until(
                 lambda _driver: text in self.text(selector) if text else not self.text(selector)
@@ -149,7 +151,7 @@ class Page:
 
     def press(self, label: str) -> None:
         """Click on a button."""
-        self.opened.find_element(By.XPATH, f"//button[normalize-space()='{label}']").click()
+        self.opened.find_element(XPATH, f"//button[normalize-space()='{label}']").click()
 
     def picture(self, file: Path) -> None:
         """Write what is seen down to the partitions."""
@@ -162,15 +164,15 @@ class Page:
 
     def use_token(self, token: str) -> None:
         """Enter the control token."""
-        self.opened.find_element(By.CSS_SELECTOR, "#token input").send_keys(token)
+        self.opened.find_element(CSS, "#token input").send_keys(token)
         self.press("Use")
 
 
-def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Service, opened: Chrome) -> None:
+def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Service, opened: "Chrome") -> None:
     page = Page(opened, busy.endpoint.url)
     page.wait_for("3 pipelines: 1 running, 1 blocked, 1 failed")
     page.wait_for("ticks", "#detail-title")
-    opened.find_element(By.LINK_TEXT, "orders").click()
+    opened.find_element(LINK, "orders").click()
     page.wait_for("orders", "#detail-title")
     page.wait_for("no region server answers", "#reason")
     page.wait_for("no_match parse 120 2011-06-22 13:18:06 UTC", "#dead-letters")
@@ -179,8 +181,8 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Serv
     page.wait_for("store_unavailable", "#errors")
     page.wait_for("web 0 119", "#partitions")
     page.wait_for("at most 30", "#plots")
-    assert len(opened.find_elements(By.CSS_SELECTOR, "#plots svg path")) == 3
-    opened.find_element(By.LINK_TEXT, "access").click()
+    assert len(opened.find_elements(CSS, "#plots svg path")) == 3
+    opened.find_element(LINK, "access").click()
     page.wait_for("at most 100", "#plots")
     page.wait_for("810 (9 %) events failed in the last minute", "#pipelines")
     page.wait_for("compaction counters waiting", "#jobs")
@@ -189,7 +191,7 @@ def test_pipelines_with_their_figures_and_the_worst_of_them_in_detail(busy: Serv
     assert problems_of(opened) == []
 
 
-def test_chain_marks_what_is_slow_and_what_fails(busy: Service, opened: Chrome) -> None:
+def test_chain_marks_what_is_slow_and_what_fails(busy: Service, opened: "Chrome") -> None:
     page = Page(opened, busy.endpoint.url, "/#access")
     page.wait_for("at most 100", "#plots")
     shown = opened.execute_script(
@@ -203,7 +205,7 @@ def test_chain_marks_what_is_slow_and_what_fails(busy: Service, opened: Chrome) 
         page.picture(Path(PICTURES) / "page.png")
 
 
-def test_address_without_a_name_shows_the_pipelines(service: Service, opened: Chrome) -> None:
+def test_address_without_a_name_shows_the_pipelines(service: Service, opened: "Chrome") -> None:
     page = Page(opened, service.endpoint.url, "/#100%")
     page.wait_for("3 pipelines: 3 running")
     page.wait_for("access", "#detail-title")
@@ -212,7 +214,7 @@ def test_address_without_a_name_shows_the_pipelines(service: Service, opened: Ch
 
 
 def test_it_updates_itself_stays_at_the_pipeline_that_the_user_sees_and_survives_a_restart(
-    service: Service, opened: Chrome
+    service: Service, opened: "Chrome"
 ) -> None:
     page = Page(opened, service.endpoint.url)
     page.wait_for("3 pipelines: 3 running")
@@ -232,7 +234,7 @@ def test_it_updates_itself_stays_at_the_pipeline_that_the_user_sees_and_survives
     problems_of(opened)  # of the time without a service
 
 
-def test_newest_reload_and_what_it_has_changed(service: Service, opened: Chrome) -> None:
+def test_newest_reload_and_what_it_has_changed(service: Service, opened: "Chrome") -> None:
     at_ms = 1_308_748_686_000
     changes = {"changed": ("access",), "removed": ("orders", "ticks")}
     service.control.reload_status = ReloadStatus(Phase.DONE, at_ms, **changes, failed={"access": "no topic"}, id=3)
@@ -250,7 +252,7 @@ def test_newest_reload_and_what_it_has_changed(service: Service, opened: Chrome)
     assert problems_of(opened) == []
 
 
-def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
+def test_pause_needs_the_token(service: Service, opened: "Chrome") -> None:
     page = Page(opened, service.endpoint.url, "/#orders")
     page.wait_for("orders", "#detail-title")
     page.use_token("größer")
@@ -269,12 +271,12 @@ def test_pause_needs_the_token(service: Service, opened: Chrome) -> None:
     problems_of(opened)  # of the refused command
 
 
-def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
+def test_refused_job_says_why(service: Service, opened: "Chrome") -> None:
     page = Page(opened, service.endpoint.url)
     page.wait_for("No job waits", "#no-jobs")
     page.use_token(TOKEN)
-    opened.find_element(By.CSS_SELECTOR, "summary").click()
-    content = opened.find_element(By.CSS_SELECTOR, "#job textarea")
+    opened.find_element(CSS, "summary").click()
+    content = opened.find_element(CSS, "#job textarea")
     content.clear()
     content.send_keys('{"tabel": "t"}')
     page.press("Start")
@@ -282,7 +284,7 @@ def test_refused_job_says_why(service: Service, opened: Chrome) -> None:
     problems_of(opened)
 
 
-def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
+def test_text_of_events_is_no_markup(tmp_path: Path, opened: "Chrome") -> None:
     service = Service(tmp_path, [SCRIPT])
     service.activity.built(SCRIPT, {(ComponentType.DECORATOR, SCRIPT): SCRIPT})
     try:
@@ -303,7 +305,9 @@ def test_text_of_events_is_no_markup(tmp_path: Path, opened: Chrome) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
-def test_everybody_can_read_and_use_it(busy: Service, opened: Chrome, scheme: str, size: tuple[int, int]) -> None:
+def test_everybody_can_read_and_use_it(busy: Service, opened: "Chrome", scheme: str, size: tuple[int, int]) -> None:
+    from axe_core_python.selenium import Axe
+
     media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size == PHONE}
     opened.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
@@ -323,7 +327,7 @@ def test_everybody_can_read_and_use_it(busy: Service, opened: Chrome, scheme: st
         opened.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
 
 
-def test_keyboard_reaches_every_button(busy: Service, opened: Chrome) -> None:
+def test_keyboard_reaches_every_button(busy: Service, opened: "Chrome") -> None:
     page = Page(opened, busy.endpoint.url, "/#orders")
     page.wait_for("Cancel", "#jobs")
     page.wait_for("Pause orders", "#detail")
@@ -335,7 +339,7 @@ def test_keyboard_reaches_every_button(busy: Service, opened: Chrome) -> None:
     assert {"access", "orders", "ticks", "Cancel", "Start a job", "Reload the file", "Use"} | pipeline <= set(reached)
 
 
-def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: Chrome) -> None:
+def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: "Chrome") -> None:
     names = [f"pipeline-{number:02}" for number in range(50)]
     service = Service(tmp_path, names)
     for name in names:
@@ -345,6 +349,6 @@ def test_fifty_pipelines_are_rendered_at_once(tmp_path: Path, opened: Chrome) ->
         page = Page(opened, service.endpoint.url)
         page.wait_for("50 pipelines: 50 running")
         page.wait_for("at most 100", "#plots")
-        assert len(opened.find_elements(By.CSS_SELECTOR, "#pipelines tbody svg path")) == len(names)
+        assert len(opened.find_elements(CSS, "#pipelines tbody svg path")) == len(names)
     finally:
         service.endpoint.stop()

@@ -3,24 +3,30 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-
-from selenium.webdriver import Chrome, ChromeOptions
-from selenium.webdriver.chrome.service import Service
+from typing import TYPE_CHECKING
 
 from tests.support.programs import path_of
 
+if TYPE_CHECKING:  # to import it takes a second of CPU, in each process that collects the tests of the page
+    from selenium.webdriver import Chrome
+
+CSS, XPATH, LINK = "css selector", "xpath", "link text"
+"""How to find an element: the strategies of the WebDriver protocol."""
 DESKTOP = (1280, 1000)
 PHONE = (390, 844)
 
 
 @contextmanager
-def browser(folder: Path) -> Iterator[Chrome]:
+def browser(folder: Path) -> "Iterator[Chrome]":
     """
     A browser without a window; closed at the end of the block.
 
     Args:
         folder: for its profile.
     """
+    from selenium.webdriver import Chrome, ChromeOptions
+    from selenium.webdriver.chrome.service import Service
+
     options = ChromeOptions()
     options.binary_location = path_of("chromium") or path_of("google-chrome") or ""
     for argument in (
@@ -42,6 +48,6 @@ def browser(folder: Path) -> Iterator[Chrome]:
         opened.quit()
 
 
-def problems_of(opened: Chrome) -> list[str]:
+def problems_of(opened: "Chrome") -> list[str]:
     """What the page has written to the console since the last call: errors and refused resources among it."""
     return [str(line["message"]) for line in opened.get_log("browser")]

@@ -1,11 +1,12 @@
 """Charts as SVG, readable on light and dark pages."""
 
 import io
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, NamedTuple
 
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+if TYPE_CHECKING:  # to import it takes a second of CPU, and most who import this module draw nothing
+    from matplotlib.figure import Figure
 
 WIDTH_IN = 9.0
 BAR_IN = 0.36
@@ -58,8 +59,7 @@ def bars(title: str, given: Sequence[Bar], *, unit: str) -> str:
         unit: of the values.
     """
     drawn = sorted(given, key=lambda bar: bool(bar.loss))
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 1.2 + BAR_IN * len(drawn)), layout="constrained")
+    with _figure(1.2 + BAR_IN * len(drawn)) as figure:
         axes = figure.subplots()
         for place, bar in enumerate(drawn):
             (patch,) = axes.barh(place, bar.middle, height=0.7, color=OURS if bar.is_ours else PEER)
@@ -90,8 +90,7 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
         y: label of the vertical axis.
         marks: (x, label) of vertical lines.
     """
-    with rc_context(_STYLE):
-        figure = Figure(figsize=(WIDTH_IN, 4.0), layout="constrained")
+    with _figure(4.0) as figure:
         axes = figure.subplots()
         for name, points in series.items():
             axes.plot([at for at, _ in points], [value for _, value in points], label=name, marker=".")
@@ -106,7 +105,16 @@ def lines(title: str, series: Mapping[str, Points], *, x: str, y: str, marks: Se
         return _svg(figure)
 
 
-def _svg(figure: Figure) -> str:
+@contextmanager
+def _figure(height_in: float) -> "Iterator[Figure]":
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        yield Figure(figsize=(WIDTH_IN, height_in), layout="constrained")
+
+
+def _svg(figure: "Figure") -> str:
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", transparent=True, metadata={"Date": None})
     return "\n".join(line.rstrip() for line in drawn.getvalue().splitlines()) + "\n"
