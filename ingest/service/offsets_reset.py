@@ -23,7 +23,7 @@ from ingest.durable import RemotePath, file_errors, make_folder, sync_folder, wr
 from ingest.durable.exchange import NoExchangeError, exchange
 from ingest.kafka.admin import KafkaAdmin
 from ingest.observe.logs import logger
-from ingest.service.kafka.group import OF_GROUP, offsets_of_group, set_group_offsets
+from ingest.service.kafka.group import OF_GROUP, check_offsets, offsets_of_group, set_group_offsets
 from ingest.service.kafka.positions import RESET, ResetNote, acknowledged_offsets, write_first_offsets
 from ingest.service.kafka.topics import TopicIds, recreated
 from ingest.service.offsets import kafka_source_of
@@ -202,17 +202,17 @@ def _targets(
         return {part: max(before.get(part, begin), begin) for part, begin in begins.items()}
     if group is not None or (to not in ("earliest", "latest") and path.is_file()):
         listed = _listed(path) if group is None else group
-        wrong = [
-            f"{topic}/{partition} {offset}"
-            for (topic, partition), offset in sorted(listed.items())
-            if not begins.get((topic, partition), offset + 1) <= offset <= ends.get((topic, partition), -1)
-        ]
-        if wrong:
-            raise ConfigError(
-                f'"{to}" has offsets that the topics of the source do not have: {", ".join(wrong)}',
-                hint=f"the source reads {', '.join(topics)}; 'attr2hbase offsets show' shows the first and the last "
-                f"offset of each partition{'' if group is None else '; write the others to a JSON file'}",
-            )
+        check_offsets(
+            f'"{to}"',
+            listed,
+            begins,
+            ends,
+            deleted_hint="the records from there on are deleted: '--to earliest' starts at the first ones that are "
+            "left, '--to remaining' at the acknowledged offsets, or the first ones after them that are left; or write "
+            "the offsets to a JSON file",
+            hint=f"the source reads {', '.join(topics)}; 'attr2hbase offsets show' shows the first and the last offset "
+            f"of each partition{'' if group is None else '; write the others to a JSON file'}",
+        )
         return {part: listed.get(part, before.get(part, begin)) for part, begin in begins.items()}
     if path.suffix == ".json":
         raise NotFoundError(f'there is no file "{path}"', hint="relative paths start at the current folder")

@@ -5,6 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import TopicPartition
+from structlog.testing import capture_logs
 
 from ingest.api import ConfigError, NotFoundError, PositionLostError, Source
 from ingest.catalog import Catalog
@@ -17,7 +19,7 @@ from ingest.spark.streaming.batch_time import BatchTimes
 from ingest.spark.streaming.checkpoint import Checkpoint
 from tests.support.checkpoint import acknowledge
 from tests.support.names import unique
-from tests.support.servers import Kafka
+from tests.support.servers import Given, Kafka
 from tests.support.sources import pipeline
 
 NO_SESSION: Any = None
@@ -63,17 +65,40 @@ def test_deleted_topic_of_a_checkpoint_is_named(kafka: Kafka, tmp_path: Path, to
 
 def test_start_at_the_offsets_of_another_group(kafka: Kafka, tmp_path: Path) -> None:
     topic, group, other = kafka.create_topic("taken", partitions=2), unique("group"), unique("connect-taken")
-    kafka.produce(topic, ["a", "b"])
+    kafka.produce(topic, [Given(body, partition=partition) for partition, body in enumerate("ab")])
     source = source_of(kafka, tmp_path, f"group: {group}, topics: [{topic}]", start_from=f"group:{other}")
     with pytest.raises(NotFoundError, match=f'group "{other}" has no offsets of {topic}'):
         source.identity()
     with closing(GroupOffsets(source.settings, other)) as offsets:
         offsets.commit({(topic, 1): 1})
-    source.identity()
+    with capture_logs() as logs:
+        source.identity()
     assert source._start == Start("offsets", offsets={topic: {1: 1}}, text=f"group:{other}")
+    assert [each["partitions"] for each in logs if "without an offset of the group" in each["event"]] == [f"{topic}/0"]
     nameless = source_of(kafka, tmp_path, f"group: {group}, topics: [{topic}]", start_from="group:")
     with pytest.raises(ConfigError, match="names no consumer group"):
         nameless.identity()
+
+
+@pytest.mark.parametrize("is_own", [True, False])
+def test_start_at_a_group_whose_records_are_deleted_is_refused(kafka: Kafka, tmp_path: Path, *, is_own: bool) -> None:
+    topic, group = kafka.create_topic("behind"), unique("group")
+    kafka.produce(topic, ["a", "b", "c", "d"])
+    name, start_from = (group, "group") if is_own else (other := unique("connect"), f"group:{other}")
+    source = source_of(kafka, tmp_path, f"group: {group}, topics: [{topic}]", start_from=start_from)
+    with closing(GroupOffsets(source.settings, name)) as offsets:
+        offsets.commit({(topic, 0): 1})
+        source.identity()
+        with kafka.admin() as admin:
+            admin.delete_records({TopicPartition(topic, 0): 3})
+        with pytest.raises(ConfigError, match=rf'group "{name}" .*: {topic}/0 1 \(it begins at 3\)') as behind:
+            source.identity()
+        assert "'--start-from earliest' reads all that are left" in (behind.value.hint or "")
+        offsets.commit({(topic, 0): 3})
+        source.identity()
+        offsets.commit({(topic, 0): 5})
+        with pytest.raises(ConfigError, match=r"0 5 \(it ends at 4\)"):
+            source.identity()
 
 
 def test_start_in_the_future_is_refused_because_all_records_would_be_skipped(kafka: Kafka, tmp_path: Path) -> None:

@@ -251,6 +251,49 @@ def offsets_of_group(connection: KafkaConnection, group: str, topics: Sequence[s
     return found
 
 
+def check_offsets(
+    what: str,
+    offsets: Mapping[TopicPartition, int],
+    begins: Mapping[TopicPartition, int],
+    ends: Mapping[TopicPartition, int],
+    *,
+    deleted_hint: str,
+    hint: str,
+) -> list[TopicPartition]:
+    """
+    Check that the topics of a source have the offsets at which a pipeline shall start.
+
+    Args:
+        what: has the offsets, such as a group, for the message.
+        offsets: by topic and partition.
+        begins: offset of the first record that is left, of each partition of the topics.
+        ends: offset after the last record, of the same.
+        deleted_hint: if records are deleted from one of the offsets on.
+        hint: if they only are beyond the end, or of no partition of the topics.
+
+    Returns:
+        The partitions of the topics that have no offset, sorted.
+
+    Raises:
+        ConfigError: the topics do not have all of the offsets.
+    """
+    deleted, beyond = [], []
+    for (topic, partition), offset in sorted(offsets.items()):
+        begin, end = begins.get((topic, partition)), ends.get((topic, partition))
+        if begin is None or end is None:
+            beyond.append(f"{topic}/{partition} {offset} (there is no such partition)")
+        elif offset < begin:
+            deleted.append(f"{topic}/{partition} {offset} (it begins at {begin})")
+        elif offset > end:
+            beyond.append(f"{topic}/{partition} {offset} (it ends at {end})")
+    if deleted or beyond:
+        raise ConfigError(
+            f"{what} has offsets that the topics of the source do not have: {', '.join(deleted + beyond)}",
+            hint=deleted_hint if deleted else hint,
+        )
+    return sorted(begins.keys() - offsets.keys())
+
+
 def set_group_offsets(
     settings: KafkaSourceSettings, pipeline: str, offsets: Mapping[TopicPartition, int], newest_ms: int | None
 ) -> bool:

@@ -21,7 +21,14 @@ from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.offsets import GroupOffsets, NoCheckpointError
 from ingest.observe.logs import logger
 from ingest.service.kafka.clock import check_clock
-from ingest.service.kafka.group import OF_GROUP, OffsetCommitter, leave_topics, offsets_of_group, set_group_offsets
+from ingest.service.kafka.group import (
+    OF_GROUP,
+    OffsetCommitter,
+    check_offsets,
+    leave_topics,
+    offsets_of_group,
+    set_group_offsets,
+)
 from ingest.service.kafka.positions import acknowledged_offsets, by_topic, kafka_offsets, offset_ranges, splits_of
 from ingest.service.kafka.topics import TopicDeletedError, TopicIds, TopicLostError, check_ends
 from ingest.service.sources import DriverContext
@@ -220,10 +227,10 @@ class KafkaSource(Source[KafkaSourceSettings]):
                 offsets=by_topic(kafka_offsets(dict(resume_at))),
                 text="the committed positions of its tables",
             )
-        with closing(GroupOffsets(self.settings, self.group)) as group:
+        with closing(GroupOffsets(self.settings, self.group)) as own:
             if self.context.start_from == "group":
-                group.refuse_members()
-            entries = group.committed_with_notes(topics)
+                own.refuse_members()
+            entries = own.committed_with_notes(topics)
         committed = {part: entry.offset for part, entry in entries.items()}
         if self.context.start_from is None:
             if resume_at is not None:
@@ -244,13 +251,42 @@ class KafkaSource(Source[KafkaSourceSettings]):
                     hint="copy the offsets of the previous group, or use --start-from earliest, which applies to all "
                     "pipelines of the file without a checkpoint",
                 )
-            return Start("offsets", offsets=by_topic(committed), text="group")
+            return self._start_of_group(self.group, committed, topics)
         if self.context.start_from.startswith(OF_GROUP):
-            found = offsets_of_group(self.settings, self.context.start_from.removeprefix(OF_GROUP), topics)
-            return Start("offsets", offsets=by_topic(found), text=self.context.start_from)
+            group = self.context.start_from.removeprefix(OF_GROUP)
+            return self._start_of_group(group, offsets_of_group(self.settings, group, topics), topics)
         try:
             return Start.parse(self.context.start_from, self.context.timezone)
         except ValueError as error:
             raise ConfigError(
                 str(error), hint="--start-from takes group, group:NAME, earliest, latest or a time"
             ) from error
+
+    def _start_of_group(self, group: str, offsets: Mapping[TopicPartition, int], topics: list[str]) -> Start:
+        """
+        The start at the offsets of a group; the log names the partitions for which it has none.
+
+        Raises:
+            ConfigError: the topics do not have the records from some of them on.
+        """
+        assert self.context.start_from is not None  # noqa: S101 - for mypy: it names the group
+        with KafkaAdmin(self.settings) as admin:
+            begins, ends = admin.earliest(topics), admin.ends(topics)
+        missing = check_offsets(
+            f'group "{group}"',
+            offsets,
+            begins,
+            ends,
+            deleted_hint="the records from there on are deleted: '--start-from earliest' reads all that are left; or "
+            "move these offsets of the group to the first ones that are left, and no others: 'kafka-consumer-groups.sh "
+            f"--bootstrap-server … --group {group} --all-topics --reset-offsets --shift-by 0 --execute'",
+            hint="was a topic recreated? '--start-from earliest' reads all of its records",
+        )
+        if missing:
+            _log.warning(
+                "partitions without an offset of the group start at their first record",
+                pipeline=self.context.pipeline,
+                group=group,
+                partitions=", ".join(f"{topic}/{partition}" for topic, partition in missing),
+            )
+        return Start("offsets", offsets=by_topic(offsets), text=self.context.start_from)

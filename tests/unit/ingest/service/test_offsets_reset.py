@@ -253,8 +253,14 @@ def test_offsets_of_another_group(resets: Resets, monkeypatch: pytest.MonkeyPatc
     assert resets.planned("group:connect-hits.json").after == {("t", 0): 5, ("t", 1): 9}  # the group has one partition
     assert asked == [("connect-hits.json", ["t"])]
     asked.append(("", []))
-    with pytest.raises(ConfigError, match='"group:a" has offsets that the topics of the source do not have: t/0 15'):
+    wrong = '"group:a" has offsets that the topics of the source do not have'
+    with pytest.raises(ConfigError, match=rf"{wrong}: t/0 15 \(it ends at 9\)") as far:
         resets.planned("group:a")
+    assert (far.value.hint or "").endswith("write the others to a JSON file")
+    resets.cluster.begins["t", 0] = 21
+    with pytest.raises(ConfigError, match=rf"{wrong}: t/0 20 \(it begins at 21\)") as behind:
+        resets.planned("group:a")
+    assert "'--to remaining' at the acknowledged offsets" in (behind.value.hint or "")
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,12 @@ from kafka.errors import KafkaTimeoutError, NoError
 from kafka.structs import OffsetAndMetadata, OffsetAndTimestamp
 from structlog.testing import capture_logs
 
+from ingest.api import ConfigError
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
 from ingest.observe.metrics import Metrics
 from ingest.service.kafka.clock import CHECK_S
-from ingest.service.kafka.group import LAG_S, UNAVAILABLE_S, OffsetCommitter
+from ingest.service.kafka.group import LAG_S, UNAVAILABLE_S, OffsetCommitter, check_offsets
 from ingest.service.kafka.positions import write_first_offsets
 from ingest.service.kafka.topics import TopicIds
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -244,3 +245,29 @@ def test_truncated_partition_is_a_data_loss(client: Client, clock: Clock, commit
     assert error is not None
     assert error.code == "log_truncated"
     assert error.message == 'topic "t" was truncated: t/1 ends at offset 3, but was read up to 4'
+
+
+@pytest.mark.parametrize(
+    ("offsets", "found", "hint"),
+    [
+        ({0: 2, 1: 10}, "t/0 2 (it begins at 3)", "deleted"),
+        (
+            {0: 2, 1: 11, 2: 5},
+            "t/0 2 (it begins at 3), t/1 11 (it ends at 10), t/2 5 (there is no such partition)",
+            "deleted",
+        ),
+        ({0: 10, 1: 11}, "t/1 11 (it ends at 10)", "other"),
+    ],
+)
+def test_offsets_that_the_topics_do_not_have_are_refused(offsets: dict[int, int], found: str, hint: str) -> None:
+    begins, ends = {("t", 0): 3, ("t", 1): 0}, {("t", 0): 10, ("t", 1): 10}
+    wanted = {("t", partition): offset for partition, offset in offsets.items()}
+    with pytest.raises(ConfigError) as caught:
+        check_offsets('group "g"', wanted, begins, ends, deleted_hint="deleted", hint="other")
+    assert caught.value.message == f'group "g" has offsets that the topics of the source do not have: {found}'
+    assert caught.value.hint == hint
+
+
+def test_partitions_without_an_offset_are_known() -> None:
+    parts = {("t", partition): 3 for partition in range(3)}
+    assert check_offsets("it", {("t", 1): 3}, parts, parts, deleted_hint="", hint="") == [("t", 0), ("t", 2)]
