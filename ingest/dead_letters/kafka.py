@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from ingest import failpoint
@@ -12,7 +13,7 @@ from ingest.dead_letters.marks import Marks
 from ingest.dead_letters.queue import DeadLetterQueue, Entry, Keeps, Mark, keeps_none
 from ingest.dead_letters.topic_records import TopicRecord, dead_letter_of, in_json
 from ingest.durable import StatePath, file_errors, make_folder, write_durably
-from ingest.kafka.loops import refuse_topic_of_source
+from ingest.kafka.loops import refuse_topic_of_sinks, refuse_topic_of_source
 from ingest.kafka.stored import Header, Stored, TopicSettings
 from ingest.observe.logs import logger
 
@@ -146,6 +147,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         producer: created at the first publication.
         reader: created at the first read.
         cluster_of_reader: as in `refuse_topic_of_source`.
+        clusters_of_sinks: as in `refuse_topic_of_sinks`.
         envelope: of those that are published; both are read.
     """
 
@@ -159,6 +161,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         producer: Callable[[], Producer],
         reader: Callable[[], TopicReader],
         cluster_of_reader: Callable[[], str] | None = None,
+        clusters_of_sinks: Mapping[str, Callable[[], str]] = MappingProxyType({}),
         envelope: Envelope = in_json,
     ) -> None:
         self._topic = topic
@@ -174,6 +177,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         self._make_producer = producer
         self._make_reader = reader
         self._cluster_of_reader = cluster_of_reader
+        self._clusters_of_sinks = clusters_of_sinks
         self._envelope = envelope
         self._producer: Producer | None = None
         self._incarnation = ""
@@ -186,7 +190,7 @@ class KafkaDeadLetters(DeadLetterQueue):
         Read the size limit of the topic; log a warning if its settings delete dead letters.
 
         Raises:
-            ConfigError: the source of the pipeline reads the topic.
+            ConfigError: the source of the pipeline reads the topic, or a sink writes it.
         """
         self._files.prepare()
         self._limit()
@@ -317,6 +321,7 @@ class KafkaDeadLetters(DeadLetterQueue):
                 settings = admin.settings(self._topic, created_by=CREATED_BY)
                 self._incarnation = admin.incarnation(self._topic)
                 refuse_topic_of_source(self._topic, admin, self._cluster_of_reader, "dead letters")
+                refuse_topic_of_sinks(self._topic, admin, self._clusters_of_sinks)
             self._max_value_bytes = settings.max_message_bytes - OVERHEAD_BYTES
             loss = loss_of_dead_letters(self._topic, settings)
             if loss is not None:

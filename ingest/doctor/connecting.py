@@ -12,10 +12,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.amounts import counted
-from ingest.api import ConflictError, IngestError, NoTableError, NotFoundError, Source, SourceSettings, Store, TableSpec
+from ingest.api import ConflictError, IngestError, NoTableError, NotFoundError, Source, Store, TableSpec
 from ingest.api.notation import name_from_bytes
 from ingest.catalog import table_features
-from ingest.config.model import declared_in
+from ingest.config.model import declared_in, names_of
 from ingest.config.options import DeadLetterTopic
 from ingest.kafka.admin import KafkaAdmin
 from ingest.kafka.errors import AccessDeniedError
@@ -124,7 +124,7 @@ def connections(configuration: "Configuration", catalog: "Catalog") -> Iterator[
             yield Connection(Kind.SINK, name, f'sink "{sink.name}" of pipeline "{name}"', sink.location, check)
         if isinstance(topic := pipeline.dead_letters.settings, DeadLetterTopic):
             what = f'dead-letter topic of pipeline "{name}"'
-            check_topic = partial(_connect_dead_letter_topic, topic, pipeline.source.settings)
+            check_topic = partial(_connect_dead_letter_topic, topic, pipeline)
             yield Connection(Kind.DEAD_LETTERS, name, what, pipeline.dead_letters.location, check_topic)
     registry = configuration.registry
     if registry is not None and registry.url is not None:
@@ -295,14 +295,22 @@ def _other_topics(checkpoint: "Checkpoint", settings: KafkaSourceSettings) -> Ca
     return None
 
 
-def _connect_dead_letter_topic(topic: DeadLetterTopic, source: SourceSettings) -> tuple[str, Caution | None]:
+def _connect_dead_letter_topic(topic: DeadLetterTopic, pipeline: "Pipeline") -> tuple[str, Caution | None]:
     """The same check as at the start of a pipeline."""
     from ingest.dead_letters.kafka import CREATED_BY, loss_of_dead_letters
-    from ingest.kafka.loops import cluster_of_reader, refuse_topic_of_source
+    from ingest.kafka.loops import (
+        cluster_of_reader,
+        clusters_of_sinks,
+        refuse_topic_of_sinks,
+        refuse_topic_of_source,
+    )
 
     with KafkaAdmin(topic.connection()) as admin:
         settings = admin.settings(topic.topic, created_by=CREATED_BY)
-        refuse_topic_of_source(topic.topic, admin, cluster_of_reader(source, topic.topic), "dead letters")
+        reader = cluster_of_reader(pipeline.source.settings, topic.topic)
+        refuse_topic_of_source(topic.topic, admin, reader, "dead letters")
+        sinks = zip(names_of(pipeline.sinks), (sink.settings for sink in pipeline.sinks), strict=True)
+        refuse_topic_of_sinks(topic.topic, admin, clusters_of_sinks(sinks, topic.topic))
     loss = loss_of_dead_letters(topic.topic, settings)
     why = "dead letters that are deleted cannot be replayed"
     return f"records of at most {settings.max_message_bytes} bytes", None if loss is None else Caution(*loss, why)

@@ -11,7 +11,7 @@ from ingest.dead_letters.files import FileDeadLetters
 from ingest.dead_letters.kafka import Envelope, KafkaDeadLetters
 from ingest.dead_letters.queue import DeadLetterQueue
 from ingest.dead_letters.topic_records import in_headers, in_json
-from ingest.kafka.loops import cluster_of_reader
+from ingest.kafka.loops import cluster_of_reader, clusters_of_sinks
 from ingest.plan.plan import Plan
 from ingest.spark.state import state_of
 
@@ -25,7 +25,8 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
             from ingest.kafka.tail import TopicTail
 
             connection = settings.connection()
-            with_headers = partial(in_headers, sinks=names_of(pipeline.sinks))
+            sinks = names_of(pipeline.sinks)
+            with_headers = partial(in_headers, sinks=sinks)
             envelope: Envelope = with_headers if settings.envelope == "headers" else in_json
             return KafkaDeadLetters(
                 settings.topic,
@@ -35,6 +36,9 @@ def dead_letter_queue(configuration: Configuration, pipeline: Pipeline) -> DeadL
                 producer=lambda: KafkaProducer(connection),
                 reader=lambda: TopicTail(connection),
                 cluster_of_reader=cluster_of_reader(pipeline.source.settings, settings.topic),
+                clusters_of_sinks=clusters_of_sinks(
+                    zip(sinks, (sink.settings for sink in pipeline.sinks), strict=True), settings.topic
+                ),
                 envelope=envelope,
             )
         case _:

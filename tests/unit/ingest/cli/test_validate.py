@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from ingest import cli, server_kinds
-from ingest.api import FamilySpec, TableSpec
+from ingest.api import ConfigError, FamilySpec, TableSpec
 from ingest.doctor import connecting
 from ingest.kafka import admin, offsets
 from ingest.kafka.settings import KafkaConnection
@@ -233,6 +233,16 @@ pipelines:
         assert 'fine     source of pipeline "p": 1 topic, 2 partitions' in result.out
         assert 'fine     dead-letter topic of pipeline "p": records of at most 1000 bytes' in result.out
         assert "WARNING" not in result.out
+
+    def test_dead_letters_in_the_topic_of_a_sink_are_refused_whatever_the_brokers_are_called(
+        self, validated, folder, monkeypatch
+    ):
+        there = ", brokers: '127.0.0.1:2'"
+        sink = f"sinks: [{{kafka: {{topic: there-dead{there}}}}}, attr2hbase: {{table: t}}]"
+        monkeypatch.setattr(self, "TEXT", self.TEXT.replace("sinks: [attr2hbase: {table: t}]", sink), raising=False)
+        result = validated("there", "there-dead")
+        assert result.code == ConfigError.exit_code
+        assert 'dead letters are written to "there-dead", and so are the records of the sink kafka' in result.out
 
     def test_retention_of_the_dead_letter_topic_is_a_warning(self, validated):
         result = validated("there", "there-a-week")

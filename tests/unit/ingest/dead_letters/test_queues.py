@@ -6,6 +6,7 @@ import stat
 from dataclasses import replace
 from functools import partial
 from itertools import chain, cycle
+from types import MappingProxyType
 
 import pytest
 
@@ -15,10 +16,12 @@ from ingest.dead_letters.files import FileDeadLetters, folder_of
 from ingest.dead_letters.kafka import KafkaDeadLetters
 from ingest.dead_letters.queue import Mark, ReplayOutcome
 from ingest.dead_letters.topic_records import ORIGINAL_HEADERS, in_headers, in_json
-from ingest.kafka.loops import cluster_of_reader
+from ingest.kafka.loops import cluster_of_reader, clusters_of_sinks
 from ingest.observe.logs import set_up
 from ingest.sources.files import FilesSourceSettings
 from ingest.sources.kafka import KafkaSourceSettings
+from sinks.kafka.sink import KafkaSinkSettings
+from sinks.memory import MemorySettings
 from tests.support.kafka_server import CLUSTER_ID, KafkaServer
 
 DONE = Mark(ReplayOutcome.REPLAYED, 77)
@@ -29,7 +32,16 @@ BLOB = DeadLetterBlob("events", "ab" * 32, 70_000_000)
 IN_HEADERS = partial(in_headers, sinks=["split"])
 
 
-def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, cluster_of_reader=None, envelope=in_json):
+def in_topic(
+    topic,
+    state_dir,
+    *,
+    pipeline="p",
+    max_message_bytes=1_000_000,
+    cluster_of_reader=None,
+    clusters_of_sinks=MappingProxyType({}),
+    envelope=in_json,
+):
     topic.limit = max_message_bytes
     return KafkaDeadLetters(
         topic.name,
@@ -39,6 +51,7 @@ def in_topic(topic, state_dir, *, pipeline="p", max_message_bytes=1_000_000, clu
         producer=lambda: topic,
         reader=lambda: topic,
         cluster_of_reader=cluster_of_reader,
+        clusters_of_sinks=clusters_of_sinks,
         envelope=envelope,
     )
 
@@ -472,6 +485,23 @@ class TestTopic:
 
     def test_topic_of_that_name_in_another_cluster_is_allowed(self, tmp_path, topic):
         in_topic(topic, tmp_path, cluster_of_reader=lambda: "another").prepare()
+
+    def test_topic_that_a_sink_writes_is_refused(self, tmp_path, topic, make_dead_letter):
+        queue = in_topic(topic, tmp_path, clusters_of_sinks={"one": lambda: "another", "two": lambda: "cluster"})
+        with pytest.raises(ConfigError, match='written to "dead", and so are the records of the sink two: `'):
+            queue.prepare()
+        with pytest.raises(ConfigError):
+            publish(queue, [make_dead_letter(1)], 3, 1000)
+        assert list(chain(*topic.records)) == []
+        in_topic(topic, tmp_path, clusters_of_sinks={"one": lambda: "another"}).prepare()
+
+    def test_clusters_of_sinks_that_write_the_topic_are_asked_for(self):
+        server = KafkaServer(lambda _batch: None, {})
+        options = {"brokers": f"127.0.0.1:{server.port}"}
+        sinks = [(name, KafkaSinkSettings(topic=topic, **options)) for name, topic in (("a", "dead"), ("b", "other"))]
+        requests = clusters_of_sinks([*sinks, ("c", MemorySettings())], "dead")
+        assert {name: request() for name, request in requests.items()} == {"a": CLUSTER_ID}
+        server.close()
 
     @pytest.mark.parametrize(("name", "cluster"), [("dead", CLUSTER_ID), ("other", None)])
     def test_cluster_of_a_source_is_asked_for_if_it_reads_the_topic(self, name, cluster):
