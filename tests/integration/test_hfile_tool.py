@@ -7,7 +7,7 @@ from pathlib import Path
 from ingest.api import Delete, Put
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import FileFormat, hfile
+from sinks.hbase.hfile.writer import FileFormat
 from tests.support.local import HBaseServer, jars
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -28,13 +28,11 @@ def test_hbase_reads_the_file_of_each_codec(tmp_path: Path):
     }
     files = {}
     for name, form in contents.items():
-        rows = FileCells(10 << 20).by_family(puts)[b"f"]
-        files[name] = hfile(rows, form, 1)
-    files["deletes"] = hfile(
-        FileCells(10 << 20).by_family([*deletes, Delete(b"e", 9, family=b"f")])[b"f"], FileFormat(), 1
-    )
+        files[name] = FileCells(10 << 20).files(puts, {b"f": form}, 1)
+    markers = [*deletes, Delete(b"e", 9, family=b"f")]
+    files["deletes"] = FileCells(10 << 20).files(markers, {b"f": FileFormat()}, 1)
     for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
+        (tmp_path / name).write_bytes(b"".join(content[b"f"]))
     read = _read(tmp_path, [str(tmp_path / name) for name in files])
     for name in contents:
         lines = read[str(tmp_path / name)]

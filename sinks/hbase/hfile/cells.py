@@ -12,20 +12,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from operator import attrgetter, itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from ingest.api import Delete, Mutation, Put
 from sinks.hbase import refusals
 from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
-from sinks.hbase.hfile.writer import FamilyRows
+from sinks.hbase.hfile.writer import LENGTH_BYTES, FileFormat, FileWriter, Summary
 from sinks.hbase.rpc.cells import DELETE, DELETE_COLUMN, DELETE_FAMILY, PUT
 
 _HEAD = struct.Struct(">IIH")
 _STAMP = struct.Struct(">QB")
 _FIXED_KEY_BYTES = 12
 """Of a key: the lengths of row key and family, timestamp and type."""
-_LENGTH_BYTES = 8
-"""Of a cell: the lengths of key and value."""
 _EXTRA_BYTES = 4
 """With these a server counts the size of a cell, for which it has a maximum (`refusals.check_cell_bytes`)."""
 
@@ -66,6 +64,54 @@ class _Shape:
     times_ms: set[int] = field(default_factory=set)
 
 
+class _Sink(Protocol):
+    """Takes the cells of rows."""
+
+    def add(self, row: bytes, cells: bytes) -> None:
+        """Take those of a row."""
+
+
+class _Rows:
+    """
+    The rows of a family in any order.
+
+    Attributes:
+        found: row keys and cells; each row key once.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[tuple[bytes, bytes]] = []
+
+    def add(self, row: bytes, cells: bytes) -> None:
+        """Add a row."""
+        self.found.append((row, cells))
+
+    def add_to(self, row: bytes, cells: bytes) -> None:
+        """Add cells to the last row, or another row."""
+        if self.found and self.found[-1][0] == row:
+            cells = self.found.pop()[1] + cells
+        self.found.append((row, cells))
+
+
+class _Writers(dict[bytes, FileWriter]):
+    """Family -> what writes its file; made at its first row."""
+
+    def __init__(self, formats: Mapping[bytes, FileFormat]) -> None:
+        super().__init__()
+        self._formats = formats
+
+    def __missing__(self, family: bytes) -> FileWriter:
+        form = self._formats.get(family)
+        if form is None:
+            raise refusals.RefusalError("a family has no file")
+        writer = self[family] = FileWriter(form)
+        return writer
+
+    def finish(self, summaries: Mapping[bytes, Summary], created_ms: int) -> dict[bytes, list[bytes]]:
+        """The file of each family."""
+        return {family: writer.finish(summaries[family], created_ms) for family, writer in self.items()}
+
+
 class FileCells:
     """
     Sorts and encodes mutations for files; called by one thread.
@@ -79,51 +125,55 @@ class FileCells:
         self._shapes: dict[tuple[int | bytes, ...], _Shape] = {}
         self._heads = HeadCount()
 
-    def by_family(self, mutations: Sequence[Mutation]) -> dict[bytes, FamilyRows]:
+    def files(
+        self, mutations: Sequence[Mutation], formats: Mapping[bytes, FileFormat], created_ms: int
+    ) -> dict[bytes, list[bytes]]:
         """
-        The rows of each family that has cells.
+        The file of each family that has cells, in pieces.
 
         Args:
             mutations: of any rows; of cells with the same key the last one counts.
+            formats: family -> the format of its file.
+            created_ms: when the files are made, in milliseconds since the epoch.
 
         Raises:
-            RefusalError: a mutation can never be written; or it deletes a whole row, which is a marker in each family
-                that the region has when it applies it, and no file is in all of them.
+            RefusalError: a mutation can never be written; or its family has no format; or it deletes a whole row, which
+                is a marker in each family that the region has when it applies it, and no file is in all of them.
         """
+        writers = _Writers(formats)
         times = Counter(mutation.row for mutation in mutations)
         puts = [mutation for mutation in mutations if isinstance(mutation, Put) and times[mutation.row] == 1]
         if len(puts) == len(mutations):
-            return self._of_puts(puts)
+            return writers.finish(self._of_puts(puts, writers), created_ms)
         others = [mutation for mutation in mutations if isinstance(mutation, Delete) or times[mutation.row] > 1]
         if any(isinstance(mutation, Delete) and mutation.family is None for mutation in others):
             raise refusals.RefusalError("a file cannot delete a whole row")
-        found = self._of_puts(puts) if puts else {}
-        for family, rows in self._of_any(others).items():
-            found[family] = _merged(found[family], rows) if family in found else rows
-        return found
+        rows: Mapping[bytes, _Rows] = defaultdict(_Rows)
+        found = self._of_puts(puts, rows) if puts else {}
+        for family, summary in self._of_any(others, rows).items():
+            found[family] = _merged(found[family], summary) if family in found else summary
+        for family, own in rows.items():
+            for row, cells in sorted(own.found, key=itemgetter(0)):
+                writers[family].add(row, cells)
+        return writers.finish(found, created_ms)
 
-    def _of_puts(self, puts: list[Put]) -> dict[bytes, FamilyRows]:
-        """Of puts without a common row key: each is joined from kept pieces."""
+    def _of_puts(self, puts: list[Put], rows: Mapping[bytes, _Sink]) -> dict[bytes, Summary]:
+        """Add the rows of puts without a common row key, sorted; each is joined from kept pieces."""
         puts.sort(key=attrgetter("row"))
         stamps = {put.timestamp_ms: b"" for put in puts}
         for time_ms in stamps:
             stamps[time_ms] = _stamp(time_ms, PUT)
-        rows: dict[bytes, list[tuple[bytes, bytes]]] = defaultdict(list)
         used: list[_Shape] = []
         try:
             self._assemble(puts, stamps, rows, used)
-            return {family: _family_rows(family, own, used) for family, own in rows.items()}
+            return {family: _summary(family, used) for family in {part.family for each in used for part in each.parts}}
         finally:
             for shape in used:
                 shape.puts = 0
                 shape.times_ms.clear()
 
     def _assemble(
-        self,
-        puts: list[Put],
-        stamps: Mapping[int, bytes],
-        rows: Mapping[bytes, list[tuple[bytes, bytes]]],
-        used: list[_Shape],
+        self, puts: list[Put], stamps: Mapping[int, bytes], rows: Mapping[bytes, _Sink], used: list[_Shape]
     ) -> None:
         """Add the rows of puts to those of their families, and the shapes that they have."""
         shapes = self._shapes
@@ -135,7 +185,7 @@ class FileCells:
             shape.puts += 1
             shape.times_ms.add(put.timestamp_ms)
             for family, assemble, values, _, _ in shape.parts:
-                rows[family].append((row, assemble(row, stamp, values(columns))))
+                rows[family].add(row, assemble(row, stamp, values(columns)))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...]) -> _Shape:
         refusals.check_row(row)
@@ -166,8 +216,8 @@ class FileCells:
             sum(sizes) + len(names) * (row_bytes + _FIXED_KEY_BYTES),
         )
 
-    def _of_any(self, mutations: Sequence[Mutation]) -> dict[bytes, FamilyRows]:
-        """Of any mutations: each cell is sorted by itself, which takes many times as long."""
+    def _of_any(self, mutations: Sequence[Mutation], rows: Mapping[bytes, _Rows]) -> dict[bytes, Summary]:
+        """Add the rows of any mutations: each cell is sorted by itself, which takes many times as long."""
         cells: dict[_Key, bytes] = {}
         for mutation in mutations:
             refusals.check_row(mutation.row)
@@ -176,41 +226,40 @@ class FileCells:
                 _add_put(cells, mutation)
             else:
                 cells[_marker(mutation)] = b""
-        found: dict[bytes, FamilyRows] = {}
+        found: dict[bytes, Summary] = {}
         for (row, family, qualifier, time, kind), value in sorted(cells.items()):
             time_ms = -time
-            rows = found.setdefault(family, FamilyRows([], 0, 0, time_ms, time_ms, None))
+            summary = found.setdefault(family, Summary(0, 0, time_ms, time_ms, None))
             column_bytes = len(family) + len(qualifier)
             head = self._head(len(row), column_bytes, len(value))
             stamp = _STAMP.pack(time_ms, -kind)
-            own = b"".join((head, row, bytes((len(family),)), family, qualifier, stamp, value))
-            if rows.rows and rows.rows[-1][0] == row:
-                own = rows.rows.pop()[1] + own
-            rows.rows.append((row, own))
-            rows.cells += 1
-            rows.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
+            rows[family].add_to(row, b"".join((head, row, bytes((len(family),)), family, qualifier, stamp, value)))
+            summary.cells += 1
+            summary.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
             # a marker for all cells up to a time is in the range of each of them; else a read of it skips the file
             covered_ms = 0 if -kind in {DELETE_COLUMN, DELETE_FAMILY} else time_ms
-            rows.earliest_ms, rows.latest_ms = min(rows.earliest_ms, covered_ms), max(rows.latest_ms, time_ms)
+            summary.earliest_ms, summary.latest_ms = (
+                min(summary.earliest_ms, covered_ms),
+                max(summary.latest_ms, time_ms),
+            )
             if -kind == PUT:
-                before = rows.earliest_put_ms
-                rows.earliest_put_ms = time_ms if before is None else min(before, time_ms)
-            rows.family_deletes += -kind == DELETE_FAMILY
+                before = summary.earliest_put_ms
+                summary.earliest_put_ms = time_ms if before is None else min(before, time_ms)
+            summary.family_deletes += -kind == DELETE_FAMILY
         return found
 
     def _head(self, row_bytes: int, column_bytes: int, value_bytes: int) -> bytes:
         """The bytes before the row key."""
         key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
-        refusals.check_cell_bytes(_EXTRA_BYTES + _LENGTH_BYTES + key_bytes + value_bytes, self._max_cell_bytes)
+        refusals.check_cell_bytes(_EXTRA_BYTES + LENGTH_BYTES + key_bytes + value_bytes, self._max_cell_bytes)
         return _HEAD.pack(key_bytes, value_bytes, row_bytes)
 
 
-def _family_rows(family: bytes, rows: list[tuple[bytes, bytes]], shapes: Sequence[_Shape]) -> FamilyRows:
-    """The rows of a family, whose puts have these shapes."""
+def _summary(family: bytes, shapes: Sequence[_Shape]) -> Summary:
+    """Of the rows of a family, whose puts have these shapes."""
     own = [(shape, part) for shape in shapes for part in shape.parts if part.family == family]
     times_ms = set[int]().union(*(shape.times_ms for shape, _ in own))
-    return FamilyRows(
-        rows,
+    return Summary(
         sum(shape.puts * part.cells for shape, part in own),
         sum(shape.puts * part.key_bytes for shape, part in own),
         min(times_ms),
@@ -219,11 +268,10 @@ def _family_rows(family: bytes, rows: list[tuple[bytes, bytes]], shapes: Sequenc
     )
 
 
-def _merged(one: FamilyRows, other: FamilyRows) -> FamilyRows:
-    """The rows of both, which have no row key in common."""
+def _merged(one: Summary, other: Summary) -> Summary:
+    """Of the rows of both."""
     times = [each.earliest_put_ms for each in (one, other) if each.earliest_put_ms is not None]
-    return FamilyRows(
-        sorted(one.rows + other.rows, key=itemgetter(0)),
+    return Summary(
         one.cells + other.cells,
         one.key_bytes + other.key_bytes,
         min(one.earliest_ms, other.earliest_ms),

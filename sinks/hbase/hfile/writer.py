@@ -1,7 +1,7 @@
-"""The file of one family: sorted rows of cells in, bytes out."""
+"""The file of one family: sorted rows of cells in, pieces of the file out."""
 
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sinks.hbase.hfile.blocks import BlockWriter, Kind
@@ -11,6 +11,8 @@ from sinks.hbase.hfile.index import MAX_BYTES, Entry, Root, index_of
 from sinks.hbase.rpc.wire import data, number, varint
 
 DEFAULT_BLOCK_BYTES = 64 << 10
+LENGTH_BYTES = 8
+"""Of a cell: the lengths of key and value."""
 _TRAILER = b'TRABLK"$'
 _TRAILER_BYTES = 4096
 _VERSION = b"\3\0\0\3"
@@ -39,21 +41,19 @@ class FileFormat:
 
 
 @dataclass(slots=True)
-class FamilyRows:
+class Summary:
     """
-    The rows of one family, as `cells` makes them.
+    What a file says of all its cells.
 
     Attributes:
-        rows: row key and its cells, one KeyValue after the other in HBase's order; sorted by row key, each once.
-        cells: number of all cells.
-        key_bytes: of the keys of all cells: from the length of the row key to the type.
+        cells: their number.
+        key_bytes: of all keys: from the length of the row key to the type.
         earliest_ms: the earliest time of a cell; 0 with a marker that deletes all cells up to its time.
         latest_ms: the latest one.
         earliest_put_ms: the earliest time of a put; None without one.
         family_deletes: number of markers that delete a family.
     """
 
-    rows: list[tuple[bytes, bytes]]
     cells: int
     key_bytes: int
     earliest_ms: int
@@ -62,83 +62,100 @@ class FamilyRows:
     family_deletes: int = 0
 
 
-def hfile(rows: FamilyRows, form: FileFormat, created_ms: int) -> bytes:
+class FileWriter:
     """
-    A file to be loaded.
+    Writes the file of one family, block by block, so that no more than a block of its rows is there twice.
+
+    Order: `add` for each row, in the order of the row keys, each once; then `finish`, after at least one row.
 
     Args:
-        rows: of one family of one region; at least one.
         form: the file's format.
-        created_ms: when the file is made, in milliseconds since the epoch.
     """
-    blocks = BlockWriter(form.codec)
-    entries = list(_data_blocks(rows.rows, form.block_bytes, blocks))
-    meta = bloom_meta([row for row, _ in rows.rows], blocks) if form.has_bloom else None
-    root = index_of(entries, blocks, form.index_bytes)
-    root_offset = blocks.add(Kind.ROOT_INDEX, root.content).offset
-    blocks.add(Kind.ROOT_INDEX, b"")  # of meta blocks, of which there are none
-    info = _file_info(rows, created_ms)
-    if meta is not None:
-        info |= {b"BLOOM_FILTER_TYPE": b"ROW", b"LAST_BLOOM_KEY": rows.rows[-1][0]}
-    info |= {
-        b"hfile.AVG_KEY_LEN": struct.pack(">i", rows.key_bytes // rows.cells),
-        b"hfile.AVG_VALUE_LEN": struct.pack(">i", _value_bytes(rows) // rows.cells),
-    }
-    info_offset = blocks.add(Kind.FILE_INFO, _map_of(info)).offset
-    if meta is not None:
-        blocks.add(Kind.BLOOM_META, meta)
-    trailer = _trailer(rows, form, root, entries, (root_offset, info_offset), blocks.plain_bytes)
-    return b"".join((*blocks.parts, trailer))
 
+    def __init__(self, form: FileFormat) -> None:
+        self._form = form
+        self._block_bytes = form.block_bytes
+        self._blocks = BlockWriter(form.codec)
+        self._entries: list[Entry] = []
+        self._rows: list[bytes] = []
+        self._block: list[bytes] = []
+        self._size = 0  # of the block
+        self._cell_bytes = 0
+        self._last = b""
 
-def _data_blocks(rows: Iterable[tuple[bytes, bytes]], block_bytes: int, blocks: BlockWriter) -> Iterable[Entry]:
-    cells: list[bytes] = []
-    size = 0
-    for _, own in rows:
-        cells.append(own)
-        size += len(own)
-        if size >= block_bytes:
-            yield _data_block(cells, blocks)
-            cells, size = [], 0
-    if cells:
-        yield _data_block(cells, blocks)
+    def add(self, row: bytes, cells: bytes) -> None:
+        """Add the cells of a row, one KeyValue after the other in HBase's order."""
+        self._rows.append(row)
+        self._block.append(cells)
+        self._size += len(cells)
+        if self._size >= self._block_bytes:
+            self._end_block()
 
+    def finish(self, summary: Summary, created_ms: int) -> list[bytes]:
+        """
+        The file, in pieces.
 
-def _data_block(cells: list[bytes], blocks: BlockWriter) -> Entry:
-    return Entry(_key_at(cells[0], 0), blocks.add(Kind.DATA, b"".join(cells)))
+        Args:
+            summary: of all rows.
+            created_ms: when the file is made, in milliseconds since the epoch.
+        """
+        if self._block:
+            self._end_block()
+        form, blocks, entries = self._form, self._blocks, self._entries
+        meta = bloom_meta(self._rows, blocks) if form.has_bloom else None
+        root = index_of(entries, blocks, form.index_bytes)
+        root_offset = blocks.add(Kind.ROOT_INDEX, root.content).offset
+        blocks.add(Kind.ROOT_INDEX, b"")  # of meta blocks, of which there are none
+        info = _file_info(summary, self._last, created_ms)
+        if meta is not None:
+            info |= {b"BLOOM_FILTER_TYPE": b"ROW", b"LAST_BLOOM_KEY": self._rows[-1]}
+        value_bytes = self._cell_bytes - summary.key_bytes - LENGTH_BYTES * summary.cells
+        info |= {
+            b"hfile.AVG_KEY_LEN": struct.pack(">i", summary.key_bytes // summary.cells),
+            b"hfile.AVG_VALUE_LEN": struct.pack(">i", value_bytes // summary.cells),
+        }
+        info_offset = blocks.add(Kind.FILE_INFO, _map_of(info)).offset
+        if meta is not None:
+            blocks.add(Kind.BLOOM_META, meta)
+        trailer = _trailer(summary.cells, form, root, entries, (root_offset, info_offset), blocks.plain_bytes)
+        return [*blocks.parts, trailer]
+
+    def _end_block(self) -> None:
+        place = self._blocks.add(Kind.DATA, b"".join(self._block))
+        self._entries.append(Entry(_key_at(self._block[0], 0), place))
+        self._cell_bytes += self._size
+        self._last = self._block[-1]
+        self._block, self._size = [], 0
 
 
 def _key_at(cells: bytes, at: int) -> bytes:
     """The key of the cell that begins there."""
-    return cells[at + 8 : at + 8 + int.from_bytes(cells[at : at + 4], "big")]
+    begin = at + LENGTH_BYTES
+    return cells[begin : begin + int.from_bytes(cells[at : at + 4], "big")]
 
 
 def _last_key(cells: bytes) -> bytes:
     at = end = 0
     while end < len(cells):
         at = end
-        end = at + 8 + sum(struct.unpack_from(">II", cells, at))
+        end = at + LENGTH_BYTES + sum(struct.unpack_from(">II", cells, at))
     return _key_at(cells, at)
 
 
-def _value_bytes(rows: FamilyRows) -> int:
-    return sum(len(cells) for _, cells in rows.rows) - rows.key_bytes - 8 * rows.cells
-
-
-def _file_info(rows: FamilyRows, created_ms: int) -> dict[bytes, bytes]:
+def _file_info(summary: Summary, last: bytes, created_ms: int) -> dict[bytes, bytes]:
     """What HBase reads of a store file; `BULKLOAD_TIMESTAMP` says that its cells have the sequence id of the load."""
     created = struct.pack(">q", created_ms)
     info = {
-        b"hfile.LASTKEY": _last_key(rows.rows[-1][1]),
+        b"hfile.LASTKEY": _last_key(last),
         b"hfile.CREATE_TIME_TS": created,
         b"BULKLOAD_TIMESTAMP": created,
-        b"TIMERANGE": _PBUF + number(1, rows.earliest_ms) + number(2, rows.latest_ms),
-        b"DELETE_FAMILY_COUNT": struct.pack(">q", rows.family_deletes),
+        b"TIMERANGE": _PBUF + number(1, summary.earliest_ms) + number(2, summary.latest_ms),
+        b"DELETE_FAMILY_COUNT": struct.pack(">q", summary.family_deletes),
         b"MAJOR_COMPACTION_KEY": b"\0",
         b"EXCLUDE_FROM_MINOR_COMPACTION": b"\0",
     }
-    if rows.earliest_put_ms is not None:
-        info[b"EARLIEST_PUT_TS"] = struct.pack(">q", rows.earliest_put_ms)
+    if summary.earliest_put_ms is not None:
+        info[b"EARLIEST_PUT_TS"] = struct.pack(">q", summary.earliest_put_ms)
     return info
 
 
@@ -149,7 +166,7 @@ def _map_of(info: Mapping[bytes, bytes]) -> bytes:
 
 
 def _trailer(
-    rows: FamilyRows, form: FileFormat, root: Root, entries: list[Entry], offsets: tuple[int, int], plain_bytes: int
+    cells: int, form: FileFormat, root: Root, entries: list[Entry], offsets: tuple[int, int], plain_bytes: int
 ) -> bytes:
     """A FileTrailerProto, as long as every trailer of this version."""
     root_offset, info_offset = offsets
@@ -160,7 +177,7 @@ def _trailer(
         4: plain_bytes + _TRAILER_BYTES,
         5: root.entries,
         6: 0,  # of meta blocks
-        7: rows.cells,
+        7: cells,
         8: root.levels,
         9: entries[0].place.offset,
         10: entries[-1].place.offset,

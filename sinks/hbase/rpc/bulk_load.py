@@ -23,7 +23,6 @@ from ingest.durable import file_errors
 from sinks.folding.sizes import size_of
 from sinks.hbase.errors import Kind
 from sinks.hbase.hfile.cells import FileCells
-from sinks.hbase.hfile.writer import hfile
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.connection import Answer, Connection
@@ -237,7 +236,7 @@ class BulkLoader:
     def check(self, table: str, confirmed: Confirmed) -> None:
         """As `BulkLoading.check_loading`."""
         with file_errors(self._staged):
-            self._staged.remove(self._staged.write([b"check"]))
+            self._staged.remove(self._staged.write([[b"check"]]))
         formats = self._read_formats(table)
         _refuse_unconfirmed(table, formats, formats.replicated, confirmed)
         self._calls.run(table, lambda deadline_s: self._begin_a_load(table, deadline_s))
@@ -263,8 +262,12 @@ class BulkLoader:
         regions = self._calls.regions.of(table, deadline_s)
         found: dict[bytes, _Part] = {}
         for index in indexes:
-            region, server = self._calls.located(table, regions.of(mutations[index].row))
-            found.setdefault(region.name, _Part(region, server, [])).indexes.append(index)
+            region = regions.of(mutations[index].row)
+            part = None if region is None else found.get(region.name)
+            if part is None:
+                region, server = self._calls.located(table, region)
+                part = found[region.name] = _Part(region, server, [])
+            part.indexes.append(index)
         return list(found.values())
 
     def _wanted(
@@ -316,7 +319,7 @@ class BulkLoader:
     ) -> list[_Load]:
         """The staged files of some regions; the mutations of those that get none are left."""
         loads: list[_Load] = []
-        contents: list[bytes] = []
+        contents: list[list[bytes]] = []
         for region, server, indexes in regions:
             files = self._files(table, [mutations[index] for index in indexes], confirmed)
             on_progress()
@@ -337,20 +340,19 @@ class BulkLoader:
             load.names.extend(next(names) for _ in load.families)
         return loads
 
-    def _files(self, table: str, mutations: Sequence[Mutation], confirmed: Confirmed) -> dict[bytes, bytes] | None:
-        """The file of each family; None if only a call can write the mutations, or say what is wrong."""
+    def _files(
+        self, table: str, mutations: Sequence[Mutation], confirmed: Confirmed
+    ) -> dict[bytes, list[bytes]] | None:
+        """The file of each family, in pieces; None if only a call can write the mutations, or say what is wrong."""
         formats = self._formats_of(table)
         if formats is None or not formats.families:
             return None
         try:
-            rows = self._cells.by_family(mutations)
+            files = self._cells.files(mutations, formats.families, self._now_ms())
         except RefusalError:
             return None
-        families = formats.families
-        if not rows.keys() <= families.keys():
-            return None
-        _refuse_unconfirmed(table, formats, [family for family in formats.replicated if family in rows], confirmed)
-        return {family: hfile(own, families[family], self._now_ms()) for family, own in rows.items()}
+        _refuse_unconfirmed(table, formats, [family for family in formats.replicated if family in files], confirmed)
+        return files
 
     def _formats_of(self, table: str) -> FileFormats | None:
         """The formats of the files for a table, read once in a flush cycle; None if they cannot be read."""

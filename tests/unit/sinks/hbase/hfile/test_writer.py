@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import FileFormat, hfile
+from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.wire import Message
 from tests.support.hfile_reader import StoredCell, StoredFile, read_hfile
 
@@ -44,8 +44,8 @@ FORMS = st.builds(
 
 
 def files_of(mutations: Sequence[Mutation], form: FileFormat) -> dict[bytes, StoredFile]:
-    by_family = FileCells(10 << 20).by_family(list(mutations))
-    return {family: read_hfile(hfile(rows, form, 1234)) for family, rows in by_family.items()}
+    files = FileCells(10 << 20).files(list(mutations), dict.fromkeys(FAMILIES, form), 1234)
+    return {family: read_hfile(b"".join(pieces)) for family, pieces in files.items()}
 
 
 def cells_of(mutations: Sequence[Mutation]) -> list[StoredCell]:
