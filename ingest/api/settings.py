@@ -315,8 +315,8 @@ class SinkSettings(Settings):
         """Durabilities that the options name, with their option."""
         return ()
 
-    def named_ttls(self) -> Iterable[OptionPath]:
-        """Options that give cells a time to live of their own."""
+    def named_ttls(self) -> Iterable[tuple[OptionPath, int | None]]:
+        """Options that give cells a time to live of their own, in milliseconds; None if it depends on the event."""
         return ()
 
     def named_deletes(self) -> Iterable[OptionPath]:

@@ -132,7 +132,7 @@ def _check_sink(
         check_table(sink, store, pipeline, partial_config, binding)
         _check_creates(sink, partial_config.stores.get(store or ""), binding)
         _check_durabilities(sink, partial_config.stores.get(store or ""), binding)
-        _check_ttls(sink, partial_config.stores.get(store or ""), binding)
+        _check_ttls(sink, partial_config.stores.get(store or ""), partial_config.table_of(settings), binding)
     for finding in settings.findings():
         see = "" if finding.see is None else f"see line {sink.place(*finding.see).line}"
         binding.report(finding, sink.place(*finding.path), see)
@@ -163,13 +163,33 @@ def _check_durabilities(
             binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
 
 
-def _check_ttls(sink: Component[SinkSettings], store: Component[StoreSettings] | None, binding: Binding) -> None:
-    """The store must keep a time to live of single cells."""
-    if store is None or (refusal := store.settings.cell_ttl_refusal) is None:
+def _check_ttls(
+    sink: Component[SinkSettings],
+    store: Component[StoreSettings] | None,
+    table: PartialTable | None,
+    binding: Binding,
+) -> None:
+    """The store must keep a time to live of single cells, and some family of the table keep cells for that long."""
+    if store is None:
         return
-    reason, remedy = refusal
-    for path in sink.settings.named_ttls():
-        binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
+    for path, ttl_ms in sink.settings.named_ttls():
+        if (refusal := store.settings.cell_ttl_refusal) is not None:
+            reason, remedy = refusal
+            binding.problem(Kind.CONFLICT, sink.place(*path), f"the {store.kind} store {reason}", remedy)
+        elif ttl_ms is not None and table is not None and _is_above_families(ttl_ms, sink.settings, table):
+            message = (
+                f'each family of table "{table.name}" that the sink may write has a shorter `ttl`, so this has no '
+                "effect: cells live no longer than their family says"
+            )
+            hint = "write a shorter one, or a longer `ttl` of the families under `tables`"
+            binding.warning(Kind.DOUBTFUL, sink.place(*path), message, hint)
+
+
+def _is_above_families(ttl_ms: int, settings: SinkSettings, table: PartialTable) -> bool:
+    """Whether the table declares families that the sink may write, and all of them keep cells for a shorter time."""
+    families = table.options.families.items()
+    ttls_s = [options.ttl for family, options in families if settings.family_rule(family) is not False]
+    return bool(ttls_s) and all(ttl_s is not None and ttl_ms > ttl_s * 1000 for ttl_s in ttls_s)
 
 
 def _check_time(sink: Component[SinkSettings], pipeline: PartialPipeline, binding: Binding) -> None:

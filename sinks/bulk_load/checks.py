@@ -17,7 +17,7 @@ def check_bulk_load(options: Any, table: CheckedTable) -> None:
                 "the earlier one"
             )
             sink.report(Finding(("timestamp",), message, "leave `timestamp: event` or the table's `bulk_load` out"))
-        for path in sink.settings.named_ttls():
+        for path, _ in sink.settings.named_ttls():
             message = f'table "{table.name}" has bulk load, and rows with a time to live are written in calls'
             sink.report(Finding(path, message, "write `ttl` of the family", "doubtful", is_error=False))
     if table.store is None or table.store.bulk_load_refusal is None:

@@ -28,7 +28,7 @@ def check_feed(feed: FeedOptions, table: CheckedTable, file: CheckedFile) -> Non
             if durability.may_lose_rows:
                 message = f'table "{name}" has a change feed, and a crash of the store loses rows with `{durability}`'
                 sink.report(Finding(path, message, "leave it out"))
-        for path in sink.settings.named_ttls():
+        for path, _ in sink.settings.named_ttls():
             message = f'table "{name}" has a change feed, and a change does not say when its cells expire'
             sink.report(Finding(path, message, "write `ttl` of the family under `tables`, or leave `feed` out"))
         if (first := table.sinks[0].pipeline) != sink.pipeline:

@@ -22,7 +22,7 @@ from ingest.api import (
 )
 from ingest.api.component import ComponentBase
 from ingest.expressions import Condition, Pattern, Template
-from sinks.mapping.ttl import TtlTemplate
+from sinks.mapping.ttl import TtlTemplate, constant_ttl
 
 
 class Timestamp(StrEnum):
@@ -211,10 +211,10 @@ class MapperSettings(SinkSettings):
             elif "write_to_wal" in owner.model_fields_set and owner.row_durability is not None:
                 yield (*path, "write_to_wal"), owner.row_durability
 
-    def named_ttls(self) -> Iterator[OptionPath]:
+    def named_ttls(self) -> Iterator[tuple[OptionPath, int | None]]:
         """The option `ttl`."""
         if self.ttl is not None:
-            yield ("ttl",)
+            yield ("ttl",), constant_ttl(self.ttl)
 
     def named_deletes(self) -> Iterator[OptionPath]:
         """Those of `rules`."""

@@ -32,11 +32,16 @@ def ttl_renderer(template: Template) -> Callable[[Event], int | None]:
     The function raises MappingError if the event lacks an attribute of the template, or the text is no duration.
     """
     if template.constant is not None:
-        constant = _milliseconds(template.constant)
+        constant = constant_ttl(template)
         return lambda _event: constant
     render = template.renderer(OnMissing.ERROR, _no_attribute)
     known = BoundedMemo(_milliseconds, max_keys=_MAX_TEXTS)
     return lambda event: known[render(event) or b""]
+
+
+def constant_ttl(template: Template) -> int | None:
+    """The time to live that a template gives for every event, in milliseconds; None if it depends on the event."""
+    return None if template.constant is None else _milliseconds(template.constant)
 
 
 def check_ttl(ttl_ms: int, timestamp_ms: int) -> None:

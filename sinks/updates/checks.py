@@ -58,7 +58,7 @@ def _check_sink(sink: CheckedSink, table: str) -> None:
     for path, durability in settings.named_durabilities():
         if durability.may_lose_rows:
             sink.report(finding(path, f"a crash of the store loses rows with `{durability}`", "leave it out"))
-    for path in settings.named_ttls():
+    for path, _ in settings.named_ttls():
         sink.report(finding(path, "a merged row has one time to live", "write `ttl` of the family under `tables`"))
     for path in settings.named_deletes():
         hint = "use 'attr2hbase rollback', or another table"

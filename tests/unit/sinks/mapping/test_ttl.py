@@ -129,3 +129,26 @@ def test_files_whose_cells_cannot_have_one(tmp_path: Path, store: str, table: st
     assert len(found) == (problem is not None)
     assert problem is None or found[0].startswith(f"8:41: {problem}")
     assert problem is None or "write `ttl` of the" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("ttl", "families", "options", "warns"),
+    [
+        ("2h", "f: {ttl: 1h}, g: {ttl: 30m}", "", True),
+        ("1h", "f: {ttl: 1h}, g: {ttl: 30m}", "", False),
+        ("2h", "f: {ttl: 1h}, g: {}", "", False),
+        ("2h", "f: {ttl: 1h}, g: {}", "families: {deny: [g]}", True),
+        ("2h", "", "", False),
+        ("%{default(ttl, '2h')}", "f: {ttl: 1h}", "", False),
+    ],
+)
+def test_a_constant_above_all_families_has_no_effect(
+    tmp_path: Path, ttl: str, families: str, options: str, *, warns: bool
+) -> None:
+    path = tmp_path / "p.yaml"
+    text = FILE.format(store=NATIVE, table="", folder=tmp_path)
+    text = text.replace("ttl: 1h", f'ttl: "{ttl}"' + (f", {options}" if options else ""))
+    path.write_text(text.replace("f: {}", families))
+    found = [each for each in problems_of(path) if "shorter `ttl`" in each]
+    start = '8:41: doubtful: warning: each family of table "t" that the sink may write has a shorter `ttl`'
+    assert [each.startswith(start) for each in found] == [True] * warns
