@@ -4,8 +4,9 @@ from typing import Any
 
 import pytest
 
-from ingest.api import Event, EventError
+from ingest.api import Event, EventError, Record
 from ingest.kafka.stored import NO_TIME
+from ingest.sources.decoding import Decoder
 from sinks.kafka.records import SinkRecord
 from sinks.kafka.sink import Kafka
 
@@ -20,8 +21,15 @@ def test_by_default_key_and_body_and_time_of_the_event() -> None:
     assert record_of(event) == (b"\x00k", b"\xff body", (), 5)
 
 
-def test_event_without_a_key_gives_none() -> None:
-    assert record_of(Event(b"b")).key is None
+@pytest.mark.parametrize(("on_missing", "found"), [("unset", None), ("empty", b"")])
+@pytest.mark.parametrize("key", [None, b""])
+def test_event_without_a_key_or_with_an_empty_one_gives_none(
+    key: bytes | None, on_missing: str, found: bytes | None
+) -> None:
+    event = Decoder().decode(Record("t", 0, 0, key, b"b", 1))
+    assert isinstance(event, Event)
+    assert record_of(event).key is None
+    assert record_of(event, key={"template": "%{key}", "on_missing": on_missing}).key == found
 
 
 def test_templates_and_headers_in_their_order() -> None:
