@@ -14,6 +14,7 @@ from ingest.api.notation import shown_start
 from ingest.decorating.choices import OnMissing
 from ingest.decorating.row_keys import RowKeyOfPartsSettings
 from ingest.expressions import Template, phoenix
+from ingest.formats.byte_numbers import NUL
 from ingest.formats.phoenix import MAX_SALT_BUCKETS, PhoenixType, binary, char, flipped, salt_byte
 
 Encode = Callable[[bytes], bytes]
@@ -271,7 +272,7 @@ def _utf8(text: bytes) -> bytes:
 
 
 def _utf8_without_zero(text: bytes) -> bytes:
-    if b"\0" in text:
+    if NUL in text:
         raise BadEncodingError(f"{shown_start(text)} has the byte 0, which ends a VARCHAR in a key of Phoenix")
     return _utf8(text)
 

@@ -5,4 +5,4 @@ Bytes as numbers, to look for one of them in an event.
 that time.
 """
 
-LF, CR, PERCENT, COLON, LESS_THAN, BACKSLASH = b"\n\r%:<\\"
+NUL, LF, CR, PERCENT, COLON, LESS_THAN, BACKSLASH = b"\0\n\r%:<\\"

@@ -20,6 +20,8 @@ Source: the escaping of ordered strings in Google's Orderly and FoundationDB's t
 
 from struct import Struct
 
+from ingest.formats.byte_numbers import NUL
+
 END = b"\x00\x01"
 COLUMNS = 1
 CELL = 1
@@ -33,7 +35,7 @@ _INVERT = (1 << 64) - 1
 
 def encode_text(data: bytes) -> bytes:
     """Bytes in a form that keeps their order whatever follows."""
-    return (data.replace(b"\x00", b"\x00\xff") if b"\x00" in data else data) + END
+    return (data.replace(b"\x00", b"\x00\xff") if NUL in data else data) + END
 
 
 def decode_text(data: bytes) -> bytes:

@@ -1,6 +1,6 @@
 """Puts as a sorted file of RocksDB: tasks write it, the driver ingests it unchanged."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from operator import itemgetter
 from typing import NamedTuple
 from zlib import crc32
@@ -66,7 +66,7 @@ def write(path: str, puts: Sequence[Put], compression: str) -> Metadata:
     try:
         writer = SstFileWriter(file_options(compression))
         writer.open(path)
-        cells = _fill(writer.__setitem__, puts, shapes)
+        cells = _fill(writer, puts, shapes)
         writer.finish()
     except Exception as error:
         if not is_from_rocksdb(error):
@@ -84,10 +84,10 @@ def _samples(puts: Sequence[Put]) -> list[Put]:
     return [some[sample_offset(number, seed) % len(some)] for number, some in enumerate(hundreds)]
 
 
-def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Shapes) -> int:
+def _fill(file: SstFileWriter, puts: Sequence[Put], shapes: _Shapes) -> int:
     """Write every key once, in order; returns their number."""
     at = -1
-    time = b""
+    at_this_time: dict[tuple[bytes, ...], list[tuple[bytes, bytes]]] = {}
     cells = 0
     rows = _by_row(puts)
     for row in sorted(rows):
@@ -96,15 +96,19 @@ def _fill(add: Callable[[bytes, bytes], None], puts: Sequence[Put], shapes: _Sha
         if isinstance(one, list):
             merged = _merged(head, one, shapes)
             for key, value in merged:
-                add(key, value)
+                file[key] = value
             cells += len(merged)
             continue
         if one.timestamp_ms != at:
             at = one.timestamp_ms
-            time = encode_time(at)
+            at_this_time.clear()
         columns = one.columns
-        for column, middle in shapes[tuple(columns)]:
-            add(head + middle + time, columns[column])
+        shape = tuple(columns)
+        ends = at_this_time.get(shape)
+        if ends is None:
+            ends = at_this_time[shape] = _ends(shapes[shape], at)
+        for column, end in ends:
+            file[head + end] = columns[column]
         cells += len(columns)
     return cells
 
@@ -113,10 +117,15 @@ def _merged(head: bytes, puts: Sequence[Put], shapes: _Shapes) -> list[tuple[byt
     """Keys and values of several puts of one row, sorted."""
     cells: dict[bytes, bytes] = {}
     for put in puts:
-        time = encode_time(put.timestamp_ms)
-        for column, middle in shapes[tuple(put.columns)]:
-            cells[head + middle + time] = put.columns[column]
+        for column, end in _ends(shapes[tuple(put.columns)], put.timestamp_ms):
+            cells[head + end] = put.columns[column]
     return sorted(cells.items())
+
+
+def _ends(columns: Sequence[tuple[bytes, bytes]], timestamp_ms: int) -> list[tuple[bytes, bytes]]:
+    """Columns of a shape, each with all of the key after the row."""
+    time = encode_time(timestamp_ms)
+    return [(column, middle + time) for column, middle in columns]
 
 
 def _by_row(puts: Sequence[Put]) -> dict[bytes, Put | list[Put]]:
