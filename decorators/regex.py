@@ -196,10 +196,11 @@ class Regex(Decorator[RegexSettings]):
             values = (match[self._numbers[0]],)
         else:
             values = match.group(*self._numbers)
-        found = dict(zip(self._names, values))  # noqa: B905 - `strict` takes as long as three groups
+        found = zip(self._names, values)  # noqa: B905 - `strict` takes as long as three groups
         if not all(values) and None in values:
-            found = self._without_gaps(found)
-        event.update(found)
+            event.update(self._without_gaps(dict(found)))
+        else:
+            event.update(found)
         return True
 
     def _without_gaps(self, found: Mapping[str, bytes | None]) -> dict[str, bytes]:

@@ -1,6 +1,6 @@
 """The data of a pipeline: a record as the source reads it, and the event that decorators edit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
@@ -140,8 +140,8 @@ class Event:
         """Set an attribute, replacing its value if it has one."""
         self.attributes[name] = value
 
-    def update(self, attributes: Mapping[str, bytes]) -> None:
-        """Set several attributes, or none of them if one is refused."""
+    def update(self, attributes: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) -> None:
+        """Set several attributes, given by a mapping or as pairs, or none of them if one is refused."""
         self.attributes.update(attributes)
 
 
@@ -160,8 +160,9 @@ class WriteOnceEvent(Event):
             raise _already_set(name)
         self.attributes[name] = value
 
-    def update(self, attributes: Mapping[str, bytes]) -> None:
+    def update(self, attributes: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) -> None:
         """Set several new attributes, or none of them if one exists."""
+        attributes = dict(attributes)
         for name in attributes:
             if name in self.attributes:
                 raise _already_set(name)

@@ -14,6 +14,6 @@ def size_of(mutation: Mutation) -> int:
         return ROW_COST_BYTES + CELL_COST_BYTES + len(mutation.row)
     if not mutation.size_bytes:
         columns = mutation.columns
-        names, values = sum(map(len, columns)), sum(map(len, columns.values()))
-        mutation.size_bytes = ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + names + values
+        content = len(b"".join([*columns, *columns.values()]))  # quicker than the sum of the lengths
+        mutation.size_bytes = ROW_COST_BYTES + len(mutation.row) + CELL_COST_BYTES * len(columns) + content
     return mutation.size_bytes

@@ -58,7 +58,7 @@ class Writer:
             return mapped.reason
         for table, mutation in mapped:
             valid = self._valid_columns.get(table)
-            if type(mutation) is not Put or valid is None or not mutation.columns.keys() <= valid:
+            if type(mutation) is not Put or valid is None or not valid.issuperset(mutation.columns):
                 reason = self._check_families(table, mutation)
                 if reason is not None:
                     return reason
