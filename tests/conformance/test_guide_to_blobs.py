@@ -3,6 +3,8 @@
 import hashlib
 import re
 import shlex
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,12 +18,21 @@ CONTENT = bytes(1_500_000)
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def address() -> Iterator[str]:
+    """An address at which no service listens; at the default one that of another test may do so."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        yield f"127.0.0.1:{bound.getsockname()[1]}"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, address: str) -> Path:
     """A folder with the file of the guide, and a report."""
     monkeypatch.chdir(tmp_path)
     tables, *_ = re.findall(r"^```yaml\n(.*?)^```\n", GUIDE, re.MULTILINE | re.DOTALL)
     rest = {
         "version": 1,
+        "service": {"http": {"listen": address}},
         "stores": {"s": {"rocksdb": {"path": "./store"}}},
         "pipelines": {
             "p": {
