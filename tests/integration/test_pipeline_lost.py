@@ -27,6 +27,6 @@ def test_lost_offsets_stop_the_pipeline_with_their_range(kafka: Kafka, tmp_path:
 
         assert refused.returncode == 1, refused.stderr
         assert f"records that were not read yet are gone: {topic}/0 offsets 1 to 7" in refused.stderr
-        assert "--start-from earliest" in refused.stderr
+        assert "'attr2hbase offsets reset --to remaining'" in refused.stderr
         assert sorted(path.name for path in committed.iterdir()) == before
         assert kafka.committed(group, topic) == {0: 1, 1: 1}
