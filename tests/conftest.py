@@ -2,6 +2,7 @@
 
 import functools
 import gc
+import os
 import signal
 import sys
 import warnings
@@ -15,6 +16,8 @@ import hypothesis
 import pytest
 from _pytest.runner import runtestprotocol
 from hypothesis.database import DirectoryBasedExampleDatabase
+
+from tests.support import short_lived
 
 if TYPE_CHECKING:  # the clients these need are slow to import, and most runs start no server
     from tests.support.disk_faults import DiskFaults
@@ -43,6 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "seeds(n): a test with a ledger runs with n seeds, instead of 1, or 3 if it is slow"
     )
     config.addinivalue_line("markers", "one_protocol(reason): a test of HBase without the fixture `protocol`")
+    os.environ.update(short_lived.variables())
     config.stash[_STARTED] = []
     config.stash[_SENT] = []
     # a deadline and a slow search would be timing asserts

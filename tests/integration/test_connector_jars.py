@@ -41,7 +41,7 @@ def test_spark_writes_and_reads_every_codec(kafka: Kafka, tmp_path) -> None:
     jars = ",".join(str(jar) for jar in fetch())
     done = subprocess.run(
         [sys.executable, "-c", _SPARK, kafka.brokers, topic, str(tmp_path), jars, *CODECS],
-        env=os.environ | {"PYSPARK_PYTHON": sys.executable},
+        env=os.environ | {"PYSPARK_PYTHON": sys.executable, "SPARK_DIST_CLASSPATH": ""},
         cwd=tmp_path,
         capture_output=True,
         text=True,

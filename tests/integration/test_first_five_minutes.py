@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tests.support.commands import ANY_PORT, Folder
 from tests.support.names import unique
 from tests.support.service import ROOT
-from tests.support.short_lived import INSTALLED_SPARK
+from tests.support.short_lived import COMPILE_LITTLE, INSTALLED_SPARK
 
 if TYPE_CHECKING:
     from tests.support.servers import Kafka
@@ -73,7 +73,9 @@ def test_files_to_rows(tmp_path: Path) -> None:
 
 
 def test_kafka_to_rows(tmp_path: Path, kafka: "Kafka") -> None:
-    ingest = Folder(tmp_path, KAFKA=kafka.brokers)
+    # the connector comes with the command alone, as it does outside of these tests
+    alone = {"SPARK_DIST_CLASSPATH": "", "SPARK_SUBMIT_OPTS": COMPILE_LITTLE}
+    ingest = Folder(tmp_path, KAFKA=kafka.brokers, **alone)
     ingest("init", "--template", "kafka")
     ingest.add(ANY_PORT)
     ticks = unique("ticks")

@@ -86,6 +86,7 @@ class SparkCluster:
         env = {
             "SPARK_HOME": str(spark),
             "SPARK_LOCAL_IP": "127.0.0.1",
+            "SPARK_DIST_CLASSPATH": "",  # the jars of the connector come with the application
             "SPARK_LOCAL_DIRS": str(self.folder / "local"),
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_DAEMON_JAVA_OPTS": " ".join(f"-D{name}={value}" for name, value in recovery.items()),
