@@ -29,7 +29,7 @@ _CHECKED_BYTES = 1 << 20  # of rows that are compared with those of the target a
 SAVED_ROWS = 50_000
 """After so many rows the progress is saved; at most as many are loaded again after a kill."""
 SAVED_LOADED_ROWS = 200_000
-"""The same if rows are loaded as files: with less, the files would be small."""
+"""The same if rows are loaded as files, or after `LOADED_BYTES` of them: with less, the files would be small."""
 _ROUNDS = 60
 _ROUND_S = 2.0
 """Rows that differ because the source is being written are compared again for two minutes: longer than most
@@ -272,6 +272,7 @@ class Bootstrap:
                 if is_saved or size >= _CHECKED_BYTES:
                     self._add(pending)
                     pending, size = [], 0
+                    is_saved |= self._target.has_enough_rows
                 if is_saved:
                     self._save(rows=count, checksum=replace(checksum))
                     self._apply_meanwhile()

@@ -22,7 +22,10 @@ from sinks.writing.writer import families_in
 
 BUFFER_BYTES = 16 << 20
 """Bytes of mutations that are buffered; with event times they are in many calls, one for each time."""
+LOADED_BYTES = LARGE_BYTES // 2
+"""Bytes of rows of the dump that are enough for files: half of what is buffered, since the last rows may be large."""
 _ANY_TIME_MS = range(1 << 63)
+"""Whatever the times of its cells are, the dump has one value for each."""
 
 
 class TargetInUseError(ConflictError):
@@ -40,9 +43,9 @@ class TargetTable:
     order of the calls, and two puts of one cell with the same time are sent in their order. A call is repeated until
     the store is available again.
 
-    The rows of the dump may be loaded as files, since a file may lose against a cell with the same time: nothing else
-    has written such a cell before, unless with the same value. A change of the feed may have another one, if the times
-    are those of events, so it goes as a call.
+    The rows of the dump may be loaded as files, although a file may lose against a cell with the same time: nothing
+    else has written such a cell before, unless with the same value. A change of the feed may have another one, if the
+    times are those of events, so it goes as a call.
 
     Called by one thread. Order: `create`, then the other methods, then `close`.
 
@@ -88,6 +91,11 @@ class TargetTable:
     def loads_files(self) -> bool:
         """Whether rows of the dump may be loaded as files."""
         return self._rows is not None
+
+    @property
+    def has_enough_rows(self) -> bool:
+        """Whether the rows that are buffered for files are as many as a file should have."""
+        return self._rows is not None and self._rows.buffered_bytes >= LOADED_BYTES
 
     def create(self, declared: TableSpec | None, families: Mapping[bytes, FamilySpec] = MappingProxyType({})) -> None:
         """

@@ -30,14 +30,15 @@ _REFUSALS = (WriteRejectedError, UnclearRefusalError, TimestampRefusedError)
 
 class BulkLoadingStore(TargetLayer):
     """
-    A store whose tables with bulk load get files in place of calls, for the tasks and probes of a pipeline.
+    A store whose tables with bulk load get files in place of calls: for tasks and probes of a pipeline, and for jobs.
 
     The chunks of all tables of the store are large, so that the rows of a region are enough for a file. What does not
     become a file is written in calls of the usual size.
 
-    A file that HBase loads while it flushes does not replace a cell with the same time. So a row is loaded only if its
-    cells have the time of the micro-batch, and if no earlier chunk of the flush cycle had the row. A time to live is an
-    attribute of a mutation, so a row that has one is not loaded.
+    A file that HBase loads while it flushes does not replace a cell with the same time. So a row is loaded only if no
+    earlier flush cycle has given its cells other values at their time, as that of the micro-batch, and if no earlier
+    chunk of the flush cycle had the row. A time to live is an attribute of a mutation, so a row that has one is not
+    loaded.
 
     Args:
         store: that loads files; not yet open.

@@ -21,6 +21,7 @@ from sinks.dumps.table_files import write_table_file
 from sinks.files.opening import open_root
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import store_retry
+from sinks.writing.target import TargetLayer
 from tests.support.feeds import T
 
 SHORT = store_retry(attempts=3, sleep=lambda _seconds: None)
@@ -93,10 +94,11 @@ def bootstrap(
     *,
     table: str = "copy",
     retry: Retry = SHORT,
+    loads: TargetLayer | None = None,
     **options: Any,
 ) -> Bootstrap:
     """A bootstrap into a table."""
-    target = TargetTable(store, table, retry=retry)
+    target = TargetTable(store, table, loads=loads, retry=retry)
     target.create(None)
     progress = PROGRESS
     if feed is not None:

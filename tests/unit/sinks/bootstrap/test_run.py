@@ -9,12 +9,14 @@ from ingest.api import Cell, ConfigError, ConflictError, Delete, FamilySpec, Int
 from sinks.bootstrap.delete_log import DeleteLog
 from sinks.bootstrap.progress import BOOTSTRAP, BootstrapProgress, Stage
 from sinks.bootstrap.puts import puts_of
+from sinks.bootstrap.target import LOADED_BYTES
 from sinks.feed.client import FeedClient
 from sinks.feed.errors import TrimmedError
 from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
+from sinks.writing.target import TargetLayer
 from tests.support.bootstraps import (
     Rows,
     bootstrap,
@@ -106,6 +108,18 @@ def test_killed_at_any_save_it_resumes(store, kills):
     assert rows_of(store, "copy") == rows
     if kills > 1:
         assert dumped.read < 20
+
+
+def test_progress_is_saved_once_the_rows_are_enough_for_files(store):
+    value = bytes(LOADED_BYTES // 16)
+    rows = [Row(b"%03d" % number, (Cell(b"f", b"q", 1, value),)) for number in range(40)]
+    saved: list[int] = []
+    run = bootstrap(
+        Rows(rows), store, on_progress=lambda progress: saved.append(progress.rows), loads=TargetLayer(store)
+    )
+    load_all(run)
+    assert saved == [0, 16, 32, 0, 0]
+    assert rows_of(store, "copy") == rows
 
 
 def test_changes_after_the_dump_are_applied(source, store):
