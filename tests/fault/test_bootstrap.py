@@ -9,10 +9,11 @@ import os
 import random
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -85,11 +86,17 @@ def content(store: dict[str, Any], kafka: Kafka, events: OrderEvents, tables: di
     }
 
 
-def copies(folder: Path, store: dict[str, Any]) -> Folder:
-    """A folder with a pipeline file that has the store of the copies."""
+def copies(folder: Path, store: dict[str, Any], tables: dict[str, Any]) -> Folder:
+    """A folder with a pipeline file that has the store of the copies, and these tables."""
     folder.mkdir()
-    pipeline = {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": "unused"}}]}
-    plain = {"version": 1, **NO_SERVICE, "stores": {"copies": store}, "pipelines": {"unused": pipeline}}
+    pipeline = {"source": {"files": {"path": "./in"}}, "sinks": [{"attr2hbase": {"table": next(iter(tables))}}]}
+    plain = {
+        "version": 1,
+        **NO_SERVICE,
+        "stores": {"copies": store},
+        "tables": tables,
+        "pipelines": {"unused": pipeline},
+    }
     (folder / "pipeline.yaml").write_text(json.dumps(plain))
     return Folder(folder)
 
@@ -165,13 +172,36 @@ def test_killed_bootstrap_resumes(tmp_path: Path) -> None:
 def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
     kafka: Kafka, cluster: HBase, protocol: Protocol, tmp_path: Path, direction: str
 ) -> None:
+    check_copies(kafka, cluster, protocol, tmp_path, direction)
+
+
+@pytest.mark.slow
+@pytest.mark.one_protocol("a Thrift server loads no files")
+def test_copy_by_files_of_a_table_that_is_written_while_a_region_server_is_killed(
+    kafka: Kafka, cluster: HBase, tmp_path: Path
+) -> None:
+    check_copies(kafka, cluster, "rpc", tmp_path, "to HBase", {"bulk_load": {"from": 1}})
+
+
+def check_copies(
+    kafka: Kafka,
+    cluster: HBase,
+    protocol: Protocol,
+    tmp_path: Path,
+    direction: str,
+    table_options: Mapping[str, object] = MappingProxyType({}),
+) -> None:
+    """Copy a table with batch times and one with the times of events, with these options, and compare them."""
     of_hbase: dict[str, Any] = {"hbase": cluster.store_options(protocol, thrift2=True) | {"timeout": "60s"}}
+    if table_options:
+        of_hbase["hbase"] = cluster.store_options("rpc") | {"timeout": "60s", "staging": str(tmp_path / "staging")}
     of_rocksdb = {"rocksdb": {"path": str(tmp_path / "db")}}
     source, target = (of_hbase, of_rocksdb) if direction == "from HBase" else (of_rocksdb, of_hbase)
     events = OrderEvents(kafka, rows=ROWS, rate=RATE, seed=21)
     tables = {times: unique(f"orders_{times}") for times in ("batch", "event")}
     dumps = tmp_path / "dumps"
-    folder = copies(tmp_path / "copies", target)
+    declared = {"store": "copies", "families": {"d": {}}, **table_options}
+    folder = copies(tmp_path / "copies", target, {f"{table}-copy": declared for table in tables.values()})
     with Service(tmp_path / "service", content(source, kafka, events, tables)) as service:
         applied = service.ingest("table apply")
         assert applied.returncode == 0, applied.stderr
@@ -190,7 +220,9 @@ def test_copy_of_a_table_that_is_written_while_a_region_server_is_killed(
             load = pool.submit(bootstrapped, folder, service, dumps, tables["batch"], "--no-verify")
             if direction == "to HBase":
                 killed(cluster)
-            assert load.result()["rows"] > ROWS * 0.9
+            loaded = load.result()
+            assert loaded["rows"] > ROWS * 0.9
+            assert bool(loaded["bulk_load"]["files"]) is bool(table_options)
             concurrent = bootstrapped(folder, service, dumps, tables["event"], "--concurrent", "--no-verify")
             assert concurrent["rows"] > ROWS * 0.9
         service.wait_for_offsets(events.ends, "orders", events.topic, RECOVERY_S)
