@@ -30,7 +30,7 @@ from sinks.rocksdb.store import RocksDBStore
 from tests.support.bootstraps import dump_files, random_mutations, rows_of
 from tests.support.commands import Folder
 from tests.support.feeds import FeedFixture
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.names import unique
 from tests.support.order_events import OrderEvents
 from tests.support.protocols import SLOW_WITH_RPC
@@ -48,13 +48,8 @@ NO_SERVICE = {"service": {"http": {"listen": "127.0.0.1:1"}}}
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    folder = servers_folder / "bootstrap"
-    server = HBase(folder, HBaseCluster(folder, region_servers=2, thrift2=True))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
+    with running_cluster(servers_folder / "bootstrap", region_servers=2, thrift2=True) as hbase:
+        yield hbase
 
 
 def content(store: dict[str, Any], kafka: Kafka, events: OrderEvents, tables: dict[str, str]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hbase_admin import Admin
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.killed_at import killed_at
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
@@ -26,13 +26,8 @@ pytestmark = [pytest.mark.slow, pytest.mark.one_protocol("a Thrift server loads 
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    folder = servers_folder / "backlog"
-    server = HBase(folder, HBaseCluster(folder, region_servers=3))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
+    with running_cluster(servers_folder / "backlog", region_servers=3) as hbase:
+        yield hbase
 
 
 class Backlog:

@@ -12,7 +12,7 @@ from sinks.bulk_load.modes import LoadRule
 from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.settings import HBaseSettings
 from tests.support.hbase_admin import Admin
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import running_cluster
 from tests.support.names import unique
 from tests.support.servers import HBase
 
@@ -24,13 +24,8 @@ FAMILIES = (b"f", b"g")
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    folder = servers_folder / "loads"
-    server = HBase(folder, HBaseCluster(folder, region_servers=3))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
+    with running_cluster(servers_folder / "loads", region_servers=3) as hbase:
+        yield hbase
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hbase_admin import Admin
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
 from tests.support.local import ServerProcess
@@ -19,12 +19,8 @@ RATE = 500
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    server = HBase(servers_folder / "cluster", HBaseCluster(servers_folder / "cluster"))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
+    with running_cluster(servers_folder / "cluster") as hbase:
+        yield hbase
 
 
 @pytest.fixture

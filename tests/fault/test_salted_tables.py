@@ -13,7 +13,7 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.scanning.table_reader import TableReader
 from tests.support.hbase_admin import Admin
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.names import unique
 from tests.support.servers import HBase
 from tests.support.service import Service
@@ -37,15 +37,10 @@ class Written:
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    folder = servers_folder / "three"
     # the Thrift server repeats its calls until the regions of a killed server are open elsewhere
-    server = HBaseCluster(folder, region_servers=3, thrift2=True, properties={"hbase.client.retries.number": "15"})
-    hbase = HBase(folder, server)
-    try:
-        hbase.start()
+    properties = {"hbase.client.retries.number": "15"}
+    with running_cluster(servers_folder / "three", region_servers=3, thrift2=True, properties=properties) as hbase:
         yield hbase
-    finally:
-        hbase.close()
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.hbase_admin import Admin
-from tests.support.hbase_cluster import HBaseCluster
+from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.ledger.fixture import LedgerRuns
 from tests.support.ledger.run import LedgerRun
 from tests.support.servers import HBase
@@ -25,13 +25,8 @@ META = "hbase:meta"
 
 @pytest.fixture(scope="module")
 def cluster(servers_folder: Path) -> Iterator[HBase]:
-    folder = servers_folder / "three"
-    server = HBase(folder, HBaseCluster(folder, region_servers=SERVERS))
-    try:
-        server.start()
-        yield server
-    finally:
-        server.close()
+    with running_cluster(servers_folder / "three", region_servers=SERVERS) as hbase:
+        yield hbase
 
 
 class Agitator:

@@ -1,12 +1,15 @@
 """Variants of HBase: as a cluster of processes that can be killed separately, and with access control."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import psutil
 
 from tests.support.local import HBaseServer, ServerProcess, thrift_is_ready
+from tests.support.servers import HBase
 
 _MAINS = {
     "zookeeper": "org.apache.hadoop.hbase.zookeeper.HQuorumPeer",
@@ -111,3 +114,14 @@ def _listening(process: ServerProcess) -> set[int]:
         return set()
     connections = psutil.Process(process.pid).net_connections(kind="tcp")
     return {each.laddr.port for each in connections if each.status == psutil.CONN_LISTEN}
+
+
+@contextmanager
+def running_cluster(folder: Path, **options: Any) -> Iterator[HBase]:
+    """A cluster in a folder, started; options as those of `HBaseCluster`."""
+    hbase = HBase(folder, HBaseCluster(folder, **options))
+    try:
+        hbase.start()
+        yield hbase
+    finally:
+        hbase.close()
