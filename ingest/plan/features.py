@@ -119,7 +119,7 @@ class TableMessages(DriverFeature):
         tables: name of a table -> feature -> what is planned of it.
         is_behind: as in `TableFeature.message`.
         is_replay: the same.
-        empty: tables that had no rows when a replay began; their features are told of none.
+        empty: tables that had no rows when the replay began: for their features it is no replay.
     """
 
     def __init__(

@@ -238,10 +238,8 @@ class FileCells:
             summary.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
             # a marker for all cells up to a time is in the range of each of them; else a read of it skips the file
             covered_ms = 0 if -kind in {DELETE_COLUMN, DELETE_FAMILY} else time_ms
-            summary.earliest_ms, summary.latest_ms = (
-                min(summary.earliest_ms, covered_ms),
-                max(summary.latest_ms, time_ms),
-            )
+            summary.earliest_ms = min(summary.earliest_ms, covered_ms)
+            summary.latest_ms = max(summary.latest_ms, time_ms)
             if -kind == PUT:
                 before = summary.earliest_put_ms
                 summary.earliest_put_ms = time_ms if before is None else min(before, time_ms)
