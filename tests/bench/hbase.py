@@ -82,7 +82,9 @@ CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     FILES_ON_THREE: (Workload(buckets=8, bulk_load="auto"), {"protocol": "rpc"}, {}),
 }
 """As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
-PEER_RUNGS = (FILES, NATIVE, "hbase", FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling", "ceiling native RPC")
+THRIFT = "hbase"
+PEER_RUNGS = (FILES, NATIVE, FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling native RPC")
+THRIFT_RUNGS = (THRIFT, "ceiling")
 COMPARED = (NATIVE,)
 """Those that the base build runs too."""
 SPREAD_RUNGS = (SPREAD, UNSPREAD)

@@ -11,16 +11,17 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.bench.hbase import FLUME_FILE, FLUME_MEMORY, NATIVE, PRODUCTS, HBaseRungs
+from tests.bench.hbase import FLUME_FILE, FLUME_MEMORY, NATIVE, PRODUCTS, THRIFT, HBaseRungs
 from tests.bench.ready_made import ReadyMade, batch
 from tests.bench.rungs import LONG_LIVED
 from tests.bench.workload import FAMILY, PATTERN, PIPELINE, TABLE, Workload
 from tests.support.servers import HBase, Kafka
 from tests.support.service import Service
 
-LOADS = (0.1, 0.5, 0.8)
+LOADS = (0.5, 0.8)
 """Fractions of one rate: the full rate of attr2hbase with HBase's native RPC in the same run."""
-RUNGS = ("hbase", NATIVE, FLUME_FILE, FLUME_MEMORY)
+RUNGS = (NATIVE, FLUME_FILE, FLUME_MEMORY)
+THRIFT_RUNGS = (THRIFT,)
 MEASURED_S = 30.0
 WARM_UP, SETTLING = 4 / 3, 1 / 3
 """Of the measured time, before it."""
@@ -65,9 +66,9 @@ class Tick(NamedTuple):
     path: bytes
 
 
-def load_name(rate: float, rung: str = "hbase") -> str:
+def load_name(rate: float, rung: str = THRIFT) -> str:
     """Name of a load in results: 0.5 is `50 %`, or `50 %, native RPC`, or `50 %, flume file channel`."""
-    called = "" if rung == "hbase" else ", native RPC" if rung == NATIVE else f", {rung}"
+    called = "" if rung == THRIFT else ", native RPC" if rung == NATIVE else f", {rung}"
     return f"{rate:.0%}".replace("%", " %") + called
 
 
@@ -98,7 +99,7 @@ def measured(
     Produce at a constant rate and measure events after the warm-up.
 
     Args:
-        rung: one of `RUNGS`.
+        rung: one of `RUNGS` or `THRIFT_RUNGS`.
         rate: events a second.
         made: what to send, of `ticks` with this rate.
     """

@@ -164,29 +164,31 @@ def _into_hbase(
     return Part(opened, "hbase", most)
 
 
-@contextmanager
-def _latency(asked: Asked) -> Iterator[Measure]:
-    full = asked.full_rate
-    assert full is not None
-    seconds = asked.options.latency_s
-    with servers(asked.console) as (folder, kafka, progress):
-        progress.add_task("starting HBase", total=None)
-        with hbase_server(folder) as base:
-            ladder = HBaseRungs(kafka, base, topic="", partitions=PARTITIONS, events=0, folder=folder)
-            tries = iter(range(1_000))
+def _latency(rungs_of_turn: Sequence[str]) -> Part:
+    @contextmanager
+    def opened(asked: Asked) -> Iterator[Measure]:
+        full = asked.full_rate
+        assert full is not None
+        seconds = asked.options.latency_s
+        with servers(asked.console) as (folder, kafka, progress):
+            progress.add_task("starting HBase", total=None)
+            with hbase_server(folder) as base:
+                ladder = HBaseRungs(kafka, base, topic="", partitions=PARTITIONS, events=0, folder=folder)
+                tries = iter(range(1_000))
 
-            def measure(number: int) -> Iterator[tuple[str, Any]]:
-                for load in latency.LOADS:
-                    made = latency.ticks(full * load, PARTITIONS, seconds)
-                    for rung in in_turn(latency.RUNGS, number):
-                        name = latency.load_name(load, rung)
-                        at = folder / f"latency-{next(tries)}"
-                        found = latency.measured(
-                            kafka, base, ladder, rung, full * load, made, folder=at, measured_s=seconds
-                        )
-                        yield name, found._asdict()
+                def measure(number: int) -> Iterator[tuple[str, Any]]:
+                    for load in latency.LOADS:
+                        made = latency.ticks(full * load, PARTITIONS, seconds)
+                        for rung in in_turn(rungs_of_turn, number):
+                            at = folder / f"latency-{next(tries)}"
+                            found = latency.measured(
+                                kafka, base, ladder, rung, full * load, made, folder=at, measured_s=seconds
+                            )
+                            yield latency.load_name(load, rung), found._asdict()
 
-            yield measure
+                yield measure
+
+    return Part(opened, "latency", FEW_TURNS, needs="peers")
 
 
 def _plain(measure: Callable[[Asked], Iterator[tuple[str, Any]]]) -> Part:
@@ -282,7 +284,10 @@ PARTS: Mapping[str, Part] = {
     "micro": _plain(_micro),
     "stages": _into_rocksdb(rungs.STAGE_RUNGS),
     "peers": _into_hbase(hbase.PEER_RUNGS, most=ALL_TURNS),
-    "latency": Part(_latency, "latency", FEW_TURNS, needs="peers"),
+    "latency": _latency(latency.RUNGS),
+    "cluster": _into_hbase(tuple(hbase.CLUSTER), hbase_cluster),
+    "thrift": _into_hbase(hbase.THRIFT_RUNGS, most=ALL_TURNS),
+    "thrift-latency": _latency(latency.THRIFT_RUNGS),
     "buckets": _into_hbase(hbase.SPREAD_RUNGS),
     "feeds": _into_hbase(hbase.FEED_RUNGS),
     "neighbours": _into_hbase(NEIGHBOURS),
@@ -302,7 +307,6 @@ PARTS: Mapping[str, Part] = {
     "options": _into_hbase(hbase.OTHER_RUNGS),
     "rocksdb-options": _into_rocksdb(rungs.OPTION_RUNGS, FEW_TURNS),
     "chains": _into_rocksdb(tuple(rungs.CHAINS), FEW_TURNS),
-    "cluster": _into_hbase(tuple(hbase.CLUSTER), hbase_cluster),
     "killed-compaction": _beside_hbase(
         "killed_compaction", lambda base, folder, _options: killed_compaction.run(base, folder)._asdict()
     ),
@@ -312,7 +316,7 @@ PARTS: Mapping[str, Part] = {
 }
 """Name -> part, in the order in which they are measured."""
 GOALS = (
-    "micro", "stages", "peers", "latency", "buckets", "feeds", "neighbours", "scans", "counters", "dumps",
-    "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
+    "micro", "stages", "peers", "latency", "cluster", "thrift", "thrift-latency", "buckets", "feeds", "neighbours",
+    "scans", "counters", "dumps", "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
 )  # fmt: skip
 """Parts that the goals, README.md and docs/operations/sizing.md need, except those that take hours."""

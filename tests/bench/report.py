@@ -8,7 +8,18 @@ from tests.bench import compaction, costs, counting, killed_compaction
 from tests.bench.base import is_of_base
 from tests.bench.committing import CONSUMED
 from tests.bench.goals import shown, verdict, wanted
-from tests.bench.hbase import FILES, FLINK, FLUME_FILE, FLUME_MEMORY, HAPPYBASE, NATIVE, ON_THREE, PEER_RUNGS
+from tests.bench.hbase import (
+    FILES,
+    FLINK,
+    FLUME_FILE,
+    FLUME_MEMORY,
+    HAPPYBASE,
+    NATIVE,
+    ON_THREE,
+    PEER_RUNGS,
+    THRIFT,
+    THRIFT_RUNGS,
+)
 from tests.bench.kept import ATTEMPTS
 from tests.bench.threads import REST, Usage
 from tests.support import plot
@@ -24,7 +35,7 @@ LOSSES = {
 NAMES = {
     FILES: "attr2hbase, bulk load while behind",
     NATIVE: "attr2hbase, native RPC",
-    "hbase": "attr2hbase, Thrift",
+    THRIFT: "attr2hbase, Thrift",
     FLUME_FILE: "Flume 1.11, file channel",
     FLUME_MEMORY: "Flume 1.11, memory channel",
     FLINK: "Flink SQL 1.20.1",
@@ -33,7 +44,9 @@ NAMES = {
     "benthos": "Benthos 4.27",
 }
 """Benchmark -> its name in a chart, if it is a product."""
-OURS = (FILES, NATIVE, "hbase", "rocksdb")
+OURS = (FILES, NATIVE, THRIFT, "rocksdb")
+COMPARED = (*PEER_RUNGS, *THRIFT_RUNGS)
+"""Benchmarks into HBase in the chart and in the table of CPU, if they were measured."""
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
 SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "bench" / "settings.md"
@@ -115,22 +128,22 @@ _HBASE = """\
 padded and stored as a further cell, up to 1.2 GB of them; with 30 cells a row there are as many cells as with nine.
 
 {table}
-- `hbase`: `attr2hbase run`, two tasks at a time, each with one connection to HBase's Thrift server.
+- `attr2hbase run` has two tasks at a time, each with one connection.
 {more}
-The servers are Kafka, HBase and its Thrift server, on the same two cores. Flume and Flink call HBase without the Thrift
-server, so compare the total CPU.
+The servers are Kafka, HBase and its Thrift server, on the same two cores; only `hbase` and the consumers with happybase
+use the Thrift server. Compare the total CPU.
 """
 
 _MORE_HBASE = {
     "hbase native RPC": """\
-- `hbase native RPC`: the same with HBase's native RPC (`bootstrap_servers`); the Thrift server is idle.
+- `hbase native RPC`: by HBase's native RPC (`bootstrap_servers`), calls only.
 """,
     FILES: """\
 - `bulk load`: the same with `bulk_load: auto`: HBase loads files in place of calls, until the last two micro-batches.
 """,
-    "ceiling": """\
-- `ceiling`: the same rows as prepared Thrift messages, over the same number of connections.
-  `ceiling native RPC`: as prepared blocks of cells, with HBase's native RPC. Neither reads Kafka.
+    "ceiling native RPC": """\
+- `ceiling native RPC`: the same rows as prepared blocks of cells, by HBase's native RPC over two connections, without
+  Kafka.
 """,
     "flume": """\
 - `flume`: Flume 1.11, Kafka source, two HBase2 sinks with the regex serializer. Its file channel loses nothing in a
@@ -150,6 +163,10 @@ _MORE_HBASE = {
 """,
 }
 """What is in the name of a benchmark -> its description."""
+_THRIFT = """\
+- `hbase`: through HBase's Thrift server. `ceiling`: the same rows as prepared Thrift messages over two connections,
+  without Kafka.
+"""
 
 _THREADS = """\
 ### CPU by process and thread, to HBase
@@ -167,10 +184,10 @@ _LATENCY = """\
 
 ![Latency from produced to readable](bench/latency.svg)
 
-Into HBase, at fractions of the rate of `hbase native RPC` above, by attr2hbase through a Thrift server and with HBase's
-native RPC, and by Flume at the same rates in the same turns. Every 50 ms the benchmark selects one event and polls
-HBase until it can read it. Flume's row key is the path of a line, so that the row can be found; its source waits up to
-a second for a batch (`batchDurationMillis`, its default).
+Into HBase, at fractions of the rate of `hbase native RPC` above, by attr2hbase, and by Flume at the same rates in the
+same turns; without another name it is attr2hbase through a Thrift server. Every 50 ms the benchmark selects one event
+and polls HBase until it can read it. Flume's row key is the path of a line, so that the row can be found; its source
+waits up to a second for a batch (`batchDurationMillis`, its default).
 
 | rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
 |---|---:|---:|---:|---:|---:|---:|
@@ -294,8 +311,9 @@ def page(result: dict[str, Any]) -> str:
         parts.append(_RUNGS.format(table=_table("stage", result["rungs"]), more=more))
     if "hbase" in result:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
+        more += _THRIFT if THRIFT in result["hbase"] else ""
         more += _of_base(result["hbase"], options)
-        peers = {rung: result["hbase"][rung]["threads"] for rung in PEER_RUNGS if rung in result["hbase"]}
+        peers = {rung: result["hbase"][rung]["threads"] for rung in COMPARED if rung in result["hbase"]}
         chart = "![Kafka to HBase, compared with peers](bench/hbase.svg)\n\n" if peers else ""
         parts.append(_HBASE.format(table=_table("benchmark", result["hbase"]), more=more, chart=chart))
         if peers:
@@ -340,7 +358,7 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
     hbase = result.get("hbase", {})
     for file, title, runs in (
         ("rungs.svg", "Kafka to RocksDB, one stage at a time", result.get("rungs", {})),
-        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in PEER_RUNGS if name in hbase and name in NAMES}),
+        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in COMPARED if name in hbase and name in NAMES}),
     ):
         if runs:
             bars = [_bar(*each) for each in runs.items()]
@@ -349,7 +367,7 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
         series: dict[str, list[tuple[float, float]]] = {}
         for name, run in result["latency"].items():
             load, _, rung = name.partition(", ")
-            called = {"": NAMES["hbase"], "native RPC": NAMES[NATIVE]}.get(rung) or NAMES[rung]
+            called = {"": NAMES[THRIFT], "native RPC": NAMES[NATIVE]}.get(rung) or NAMES[rung]
             loss = f" ({LOSSES[rung]})" if rung in LOSSES else ""
             at = float(load.removesuffix(" %"))
             for figure in ("p50", "p99"):

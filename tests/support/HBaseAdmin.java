@@ -12,6 +12,7 @@ import org.apache.hadoop.hbase.client.Admin;
 import org.apache.hadoop.hbase.client.ColumnFamilyDescriptorBuilder;
 import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
+import org.apache.hadoop.hbase.client.DoNotRetryRegionException;
 import org.apache.hadoop.hbase.client.RegionInfo;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
 import org.apache.hadoop.hbase.security.access.AccessControlClient;
@@ -92,7 +93,14 @@ public final class HBaseAdmin {
       ServerName before = server(region);
       for (ServerName other : servers) {
         if (!other.equals(before)) {
-          admin.move(region.getEncodedNameAsBytes(), other);
+          try {
+            admin.move(region.getEncodedNameAsBytes(), other);
+          } catch (DoNotRetryRegionException error) {
+            if (isInTable(region, table)) {
+              throw error;
+            }
+            break; // HBase has split it by itself
+          }
           long end = System.currentTimeMillis() + WAIT_MS;
           while (!other.equals(server(region)) && System.currentTimeMillis() < end) {
             Thread.sleep(50);
@@ -140,6 +148,18 @@ public final class HBaseAdmin {
         admin.runCatalogJanitor();
       }
     }
+  }
+
+  /** Whether a region still belongs to a table; a split region is known for a moment longer. */
+  private boolean isInTable(RegionInfo region, TableName table) throws Exception {
+    long end = System.currentTimeMillis() + WAIT_MS;
+    while (admin.getRegions(table).contains(region)) {
+      if (System.currentTimeMillis() > end) {
+        return true;
+      }
+      Thread.sleep(50);
+    }
+    return false;
   }
 
   private int waitForRegions(TableName table, int wanted) throws Exception {

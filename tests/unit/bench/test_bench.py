@@ -74,12 +74,17 @@ def test_complete_run_has_a_figure_for_every_goal():
         "hbase": dict.fromkeys(
             (
                 *with_base(hbase.PEER_RUNGS, hbase.COMPARED, "a1"),
+                *hbase.THRIFT_RUNGS,
                 *(*hbase.SPREAD_RUNGS, *hbase.FEED_RUNGS, *neighbour.NEIGHBOURS, *hbase.CLUSTER),
             ),
             figures,
         ),
         "scale": dict.fromkeys(scale.cases(), figures),
-        "latency": {load_name(load, rung): latencies for rung in latency.RUNGS for load in latency.LOADS},
+        "latency": {
+            load_name(load, rung): latencies
+            for rung in (*latency.RUNGS, *latency.THRIFT_RUNGS)
+            for load in latency.LOADS
+        },
         "writes_ns": {micro.CELL_BLOCK: 1.0},
         "soak": {"memory_growth": 0.0},
         "fuzzy_share": 0.005,
