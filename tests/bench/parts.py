@@ -282,10 +282,11 @@ def _sizes(asked: Asked) -> Iterator[Measure]:
 
 PARTS: Mapping[str, Part] = {
     "micro": _plain(_micro),
-    "stages": _into_rocksdb(rungs.STAGE_RUNGS),
+    "rocksdb": _into_rocksdb(rungs.ROCKSDB_RUNGS),
+    "stages": _into_rocksdb(rungs.STAGE_RUNGS, FEW_TURNS),
     "peers": _into_hbase(hbase.PEER_RUNGS, most=ALL_TURNS),
     "latency": _latency(latency.RUNGS),
-    "cluster": _into_hbase(tuple(hbase.CLUSTER), hbase_cluster),
+    "cluster": _into_hbase(tuple(hbase.CLUSTER), hbase_cluster, most=1),
     "thrift": _into_hbase(hbase.THRIFT_RUNGS, most=ALL_TURNS),
     "thrift-latency": _latency(latency.THRIFT_RUNGS),
     "buckets": _into_hbase(hbase.SPREAD_RUNGS),
@@ -316,7 +317,7 @@ PARTS: Mapping[str, Part] = {
 }
 """Name -> part, in the order in which they are measured."""
 GOALS = (
-    "micro", "stages", "peers", "latency", "cluster", "thrift", "thrift-latency", "buckets", "feeds", "neighbours",
-    "scans", "counters", "dumps", "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
+    "micro", "rocksdb", "peers", "latency", "cluster", "stages", "thrift", "thrift-latency", "buckets", "feeds",
+    "neighbours", "scans", "counters", "dumps", "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
 )  # fmt: skip
 """Parts that the goals, README.md and docs/operations/sizing.md need, except those that take hours."""

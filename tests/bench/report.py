@@ -86,26 +86,27 @@ _HEAD = """\
 """
 
 _RUNGS = """\
-## Kafka to RocksDB, one stage at a time
+## Kafka to RocksDB
 
-![Kafka to RocksDB, one stage at a time](bench/rungs.svg)
+![Kafka to RocksDB](bench/rungs.svg)
 
 Access-log lines of about 170 bytes, 4 partitions, one regex with nine groups, nine cells a row.
 
 {table}
-Each stage in the order below includes the ones before it, and runs in its own JVM. The server is Kafka.
+The server is Kafka.
 
-- `read`: Spark reads Kafka and discards the records.
-- `python`: Spark sends the records to Python.
-- `decode`: records become events.
-- `chain`: the decorators run.
-- `map`: events become cells.
-- `encode`: cells become staged files.
-- `rocksdb`: `attr2hbase run`; all events are durable and acknowledged.
 {more}"""
 
 _BASE = "- `base build`: the same by the build of commit {base}.\n"
 _MORE_RUNGS = {
+    "read": """\
+- `read`: Spark reads Kafka and discards the records. Each stage of these includes the ones before it, and runs in its
+  own JVM: `python`: Spark sends the records to Python; `decode`: records become events; `chain`: the decorators run;
+  `map`: events become cells; `encode`: cells become staged files.
+""",
+    "rocksdb": """\
+- `rocksdb`: `attr2hbase run`; all events are durable and acknowledged.
+""",
     "rocksdb, ttl": "- `rocksdb, ttl`: the same; cells expire after 30 days.\n",
     "rocksdb, rows written again": """\
 - `rocksdb, rows written again`: the same with 50,000 rows in all, each written thirty times.
@@ -308,7 +309,7 @@ def page(result: dict[str, Any]) -> str:
     if "rungs" in result:
         more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
         more += _of_base(result["rungs"], options)
-        parts.append(_RUNGS.format(table=_table("stage", result["rungs"]), more=more))
+        parts.append(_RUNGS.format(table=_table("benchmark", result["rungs"]), more=more))
     if "hbase" in result:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
         more += _THRIFT if THRIFT in result["hbase"] else ""
@@ -357,7 +358,7 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
     found = {}
     hbase = result.get("hbase", {})
     for file, title, runs in (
-        ("rungs.svg", "Kafka to RocksDB, one stage at a time", result.get("rungs", {})),
+        ("rungs.svg", "Kafka to RocksDB", result.get("rungs", {})),
         ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in COMPARED if name in hbase and name in NAMES}),
     ):
         if runs:

@@ -70,7 +70,7 @@ def test_complete_run_has_a_figure_for_every_goal():
     latencies = {"p50_s": 1.0, "p99_s": 1.0}
     latencies |= {"turns": [latencies]}
     whole = {
-        "rungs": dict.fromkeys((*with_base(rungs.STAGE_RUNGS, rungs.COMPARED, "a1"),), figures),
+        "rungs": dict.fromkeys((*with_base(rungs.ROCKSDB_RUNGS, rungs.COMPARED, "a1"), *rungs.STAGE_RUNGS), figures),
         "hbase": dict.fromkeys(
             (
                 *with_base(hbase.PEER_RUNGS, hbase.COMPARED, "a1"),
