@@ -3,8 +3,13 @@
 from typing import Any
 
 from ingest.api import Store, TableSpec, UpdatesDifferError
+from ingest.plugins.surfaces import surfaces_of
+from sinks import BUILTIN_FEATURES
 from sinks.rowkeys.row_format import UPDATES
 from sinks.scanning.stored_rows import has_rows
+
+UNDECLARED = {name: path for surface in surfaces_of(BUILTIN_FEATURES) for name, path in surface.undeclared.items()}
+"""As `FeatureSurface.undeclared`, of all features."""
 
 
 def ensure_declared(store: Store[Any], declared: TableSpec) -> None:

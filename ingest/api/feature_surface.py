@@ -59,9 +59,12 @@ class FeatureSurface(NamedTuple):
         watches: import paths of what measures something while a service runs; a context manager, constructed with a
             function that returns what the pipelines share (`ingest.service.shared.Shared`), and the metrics.
         metrics: import path of a tuple of `ingest.api.metric.Metric`; "" for none.
+        undeclared: name of the feature, if no table is written without it whose record has a property of this name ->
+            import path of a function from the name of the table to the StoreError of writers that leave it out.
     """
 
     commands: Mapping[str, Mapping[str, Word]] = MappingProxyType({})
     jobs: Mapping[str, str] = MappingProxyType({})
     watches: Sequence[str] = ()
     metrics: str = ""
+    undeclared: Mapping[str, str] = MappingProxyType({})

@@ -1,6 +1,7 @@
 """The change feed of a table: the changes of its rows in order, in a table of the same store."""
 
 from ingest.api.feature_surface import FeatureSurface, FunctionWord, GroupWord
+from ingest.api.feeds import FEED
 
 SURFACE = FeatureSurface(
     commands={
@@ -31,4 +32,5 @@ SURFACE = FeatureSurface(
     },
     watches=("ingest.service.feed_watch:FeedWatch",),
     metrics="sinks.feed.metrics:METRICS",
+    undeclared={FEED: "sinks.feed.errors:undeclared"},
 )

@@ -1,6 +1,6 @@
-"""Errors of reading a change feed."""
+"""Errors of a change feed."""
 
-from ingest.api import ConfigError, ConflictError, NotFoundError
+from ingest.api import ConfigError, ConflictError, NotFoundError, StoreRefusedError
 
 
 class FeedDisabledError(NotFoundError):
@@ -28,6 +28,20 @@ class FeedDisabledError(NotFoundError):
             hint=f"declare it, as in tables: {{{table}: {{feed: {{expiration: 24h}}}}}}, and start or reload the "
             "service that writes the table",
         )
+
+
+class FeedUndeclaredError(StoreRefusedError):
+    """A table has a change feed, and the pipeline that writes it declares none: rows would lack their changes."""
+
+    code = "feed_undeclared"
+    hint = "declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it"
+
+
+def undeclared(table: str) -> FeedUndeclaredError:
+    """The error of writers that leave the feed of a table out."""
+    return FeedUndeclaredError(
+        f'table "{table}" has a change feed, and its rows would be written without their changes',
+    )
 
 
 class FeedIdMismatchError(NotFoundError):

@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Mapping
 
 from ingest.api import FamilySpec, FileStore, TableSpec
-from ingest.api.feeds import FEED
 from sinks.rowkeys.row_format import RowFormat
-from sinks.table_records import record_updates
+from sinks.table_records import UNDECLARED, record_updates
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.staging import PLAIN, FileFormat
 
@@ -64,7 +63,7 @@ class FamilyRegistry:
                 table: FileFormat(
                     store.file_compression(table) if isinstance(store, FileStore) else "none",
                     RowFormat.recorded(store, table),
-                    FEED in store.properties(table),
+                    tuple(sorted(UNDECLARED.keys() & store.properties(table).keys())),
                 )
                 for table in store.tables()
             }

@@ -61,8 +61,8 @@ class Prepared:
             folder=content["folder"],
             families={table: frozenset(names) for table, names in content["families"].items()},
             formats={
-                table: FileFormat(compression, RowFormat(*rows), has_feed)
-                for table, (compression, rows, has_feed) in content["formats"].items()
+                table: FileFormat(compression, RowFormat(*rows), tuple(features))
+                for table, (compression, rows, features) in content["formats"].items()
             },
             at_limit=frozenset(content["at_limit"]),
             refused=_refused(content["refused"]),

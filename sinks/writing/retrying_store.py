@@ -14,7 +14,6 @@ from ingest.api import (
     NoTableError,
     Put,
     StoreBusyError,
-    StoreRefusedError,
     StoreUnavailableError,
     TimestampRefusedError,
     UnclearRefusalError,
@@ -22,13 +21,14 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.event_errors import RowKeyTooLongError
-from ingest.api.feeds import FEED
 from ingest.api.table_writer import FeatureMessages
 from ingest.formats.times import moment
+from ingest.plugins.surfaces import at
 from ingest.retry import Retry
 from sinks.folding.sizes import size_of
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
+from sinks.table_records import UNDECLARED
 from sinks.writing.bisection import Bisection, Judge, Refusal
 from sinks.writing.buffer import Chunk
 from sinks.writing.messages import Prepared
@@ -36,13 +36,6 @@ from sinks.writing.target import Target, TargetLayer
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class FeedUndeclaredError(StoreRefusedError):
-    """A table has a change feed, and the pipeline that writes it declares none: rows would lack their changes."""
-
-    code = "feed_undeclared"
-    hint = "declare `feed` of the table; or start the pipeline that owns it without `feed`, which closes it"
 
 
 class StoreBugError(StoreUnavailableError):
@@ -88,16 +81,15 @@ class Tables:
 
     Attributes:
         declared: table -> its declared row format; other tables are written as their records say.
-        fed: tables whose change feed the caller writes; another table with a change feed is not written.
         batch_time_ms: of the micro-batch; None if no event is at fault whose time the store refuses. Else mutations
             with another time than this one, and than `times_ms`, have that of an event.
         times_ms: further times that the driver has chosen.
-        features: what the driver says to the features of the tables.
+        features: what the driver says to the features of the tables; a table is not written without those of its
+            record that are in `UNDECLARED`.
         new_times_ms: as in `TargetLayer.begin`.
     """
 
     declared: Mapping[str, RowFormat] = field(default_factory=dict)
-    fed: Collection[str] = ()
     batch_time_ms: int | None = None
     times_ms: Collection[int] = ()
     features: FeatureMessages = field(default_factory=dict)
@@ -106,10 +98,9 @@ class Tables:
     @classmethod
     def of(cls, prepared: Prepared, batch_time_ms: int | None) -> Self:
         """What the driver has prepared for a micro-batch."""
-        fed = [table for table, features in prepared.features.items() if FEED in features]
         # deletes have the millisecond before; after a refusal a row may lack events that an earlier attempt wrote to it
         new_times_ms = () if batch_time_ms is None or prepared.refused else (batch_time_ms, batch_time_ms - 1)
-        return cls(prepared.declared, fed, batch_time_ms, prepared.times_ms, prepared.features, new_times_ms)
+        return cls(prepared.declared, batch_time_ms, prepared.times_ms, prepared.features, new_times_ms)
 
 
 class InFlight:
@@ -150,7 +141,7 @@ class RetryingStore:
     Chunks have logical row keys, and so have their results. The physical keys of a table with buckets are created here,
     for each call; the row format is read from the table's record once in a flush cycle, and nothing is written to a
     table whose record differs from its declaration. A table of deferred updates that is not declared is refused too,
-    and so is a table with a change feed that the caller does not write.
+    and so is a table whose record has a feature of `UNDECLARED` that the caller leaves out.
 
     Args:
         store: not open.
@@ -339,10 +330,8 @@ class RetryingStore:
     def _read_record(self, table: str) -> Callable[[bytes], bytes] | None:
         """The function to the physical keys of a table whose record is as declared."""
         buckets, properties = self._store.record(table)
-        if FEED in properties and table not in self._tables.fed:
-            raise FeedUndeclaredError(
-                f'table "{table}" has a change feed, and its rows would be written without their changes',
-            )
+        for feature in UNDECLARED.keys() & properties.keys() - self._tables.features.get(table, {}).keys():
+            raise at(UNDECLARED[feature])(table)
         recorded = RowFormat(buckets, properties.get(UPDATES, ""))
         declared = self._tables.declared.get(table, RowFormat(recorded.buckets))
         if declared != recorded:

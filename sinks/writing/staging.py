@@ -21,7 +21,6 @@ from zlib import crc32
 import msgpack
 
 from ingest.api import BusyWait, FileStore, LifecycleError, Mutation, Put, Store, WriteRejectedError
-from ingest.api.feeds import FEED
 from ingest.clock import now_ms
 from ingest.durable import file_errors, make_folder, open_private
 from sinks.folding.sizes import size_of
@@ -45,12 +44,12 @@ class FileFormat(NamedTuple):
     Attributes:
         compression: as `FileStore.file_compression` returned it to the driver.
         rows: row format of the table.
-        has_feed: whether the table has a change feed.
+        features: those of `UNDECLARED` that the record of the table has.
     """
 
     compression: str = "none"
     rows: RowFormat = RowFormat()
-    has_feed: bool = False
+    features: tuple[str, ...] = ()
 
 
 PLAIN = FileFormat()
@@ -188,9 +187,8 @@ class StagingWriter:
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
         """The number of buckets, and what matters of the properties, as the driver knew them at begin."""
-        _, rows, has_feed = self._formats.get(table, PLAIN)
-        feed = {FEED: table} if has_feed else {}
-        return rows.buckets, {UPDATES: rows.updates, **feed}
+        _, rows, features = self._formats.get(table, PLAIN)
+        return rows.buckets, {UPDATES: rows.updates, **dict.fromkeys(features, "")}
 
     def _check_ttls(self, mutations: Sequence[Mutation]) -> None:
         if self._store is None or (refusal := self._store.settings.cell_ttl_refusal) is None:

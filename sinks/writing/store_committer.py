@@ -81,7 +81,7 @@ class StoreCommitter(Committer):
                 sender.close()
 
     def prepare(self, batch: Batch, requests: Sequence[bytes]) -> bytes:
-        """Create the families that tasks need, and choose the shards of feeds; returns what the tasks need to know."""
+        """Create the families that tasks need, and prepare the features; returns what the tasks need to know."""
         self._batch_time_ms = batch.time_ms
         refused: RejectedRows = {}
         needed: dict[str, set[bytes]] = {}

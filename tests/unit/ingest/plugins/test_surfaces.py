@@ -57,7 +57,7 @@ def test_surface_of_a_feature_that_cannot_be_imported(folder: Path) -> None:
 
 def test_a_folder_without_a_surface_has_none(folder: Path) -> None:
     (folder / "__init__.py").write_text("")
-    assert surfaces_of(["counted_kit.feature:Counted"])[0] == ({}, {}, (), "")
+    assert surfaces_of(["counted_kit.feature:Counted"])[0] == ({}, {}, (), "", {})
 
 
 def test_built_in_jobs_and_watches_exist() -> None:

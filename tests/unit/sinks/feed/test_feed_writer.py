@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -37,9 +38,12 @@ from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
+from sinks.writing.driver_store import DriverStore
+from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, RejectedRows, StoreResult
 from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender
+from sinks.writing.staging import StagingWriter
 from sinks.writing.store_sink import StoreSink
 from tests.support.way import sink_of
 from tests.support.without_spark import spec_of
@@ -455,10 +459,16 @@ def test_a_rejected_update_row_beside_a_feed_is_named_by_its_logical_row(store: 
     assert sink.refused.keys() == {("u", b"a")}
 
 
-def test_a_table_with_a_feed_is_not_written_without_it(store: Watched) -> None:
+@pytest.mark.parametrize("staging", [None, StagingWriter()])
+def test_a_table_with_a_feed_is_not_written_without_it(
+    store: Watched, tmp_path: Path, staging: StagingWriter | None
+) -> None:
+    """Tasks that stage files know from the driver that there is a feed."""
     assert store.set_property("t", FEED, None, "any")
-    sink = fed([DirectSender(store)], "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False)
-    sink.begin(spec_of(BATCH_MS), Prepared().packed(), WriteCounts())
+    formats = {} if staging is None else FamilyRegistry(DriverStore(store), {}, {}, {}).formats()
+    senders = [DirectSender(staging or store)]
+    sink = fed(senders, "s", capabilities=store.capabilities, buffer_bytes=1 << 20, deletes=False, staging=staging)
+    sink.begin(spec_of(BATCH_MS), Prepared(str(tmp_path), formats=formats).packed(), WriteCounts())
     sink.add("t", put(b"a"))
     with pytest.raises(StoreRefusedError, match='table "t" has a change feed') as caught:
         sink.flush()
