@@ -1,6 +1,7 @@
-"""A replay by a running service, with real servers."""
+"""Replays and a reset of offsets by a running service, with real servers."""
 
 import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from ingest.formats.times import moment
 from tests.support import ticks
 from tests.support.audit import assert_same_table, rocksdb_table, table_of
 from tests.support.by_key import PIPELINE, content_of
-from tests.support.lost_batches import with_lost_batches
+from tests.support.lost_batches import NOON_MS, with_lost_batches
 from tests.support.names import unique
 from tests.support.servers import Given, Kafka
 from tests.support.service import Service
@@ -20,77 +21,141 @@ from tests.support.waiting import worker_ended
 HOUR_MS = 3_600_000
 KEPT = {"keep": "10000d"}
 LIVE, OLD = "live", "old"
+LOST, COUNTED, RESET = "lost", "counted", "reset"
 EVENTS = 800_000
 REPLAYED = 5
 """Batches of the replay during which those of the pipeline are counted."""
 
 
-def test_replay_by_a_running_service_restores_lost_rows_beside_new_ones(kafka: Kafka, tmp_path: Path) -> None:
-    made = Ticks.produced(kafka, 600, partitions=2)
-    store = tmp_path / "store"
+@pytest.fixture(scope="module")
+def lost(kafka: Kafka) -> Ticks:
+    """The topic of `LOST`."""
+    return Ticks.produced(kafka, 600, partitions=2)
+
+
+@pytest.fixture(scope="module")
+def topics(kafka: Kafka, lost: Ticks) -> Mapping[str, str]:
+    """Pipeline -> its topic."""
+    topics = {LOST: lost.topic} | {name: kafka.create_topic(name, partitions=2) for name in (COUNTED, RESET)}
+    kafka.produce(topics[COUNTED], [Given("v", key=f"k{number}", partition=number % 2) for number in range(10)])
+    seconds = [
+        Given(str(number), key=str(number), partition=number % 2, timestamp_ms=NOON_MS + 1000 * number)
+        for number in range(10)
+    ]
+    kafka.produce(topics[RESET], seconds)
+    return topics
+
+
+@pytest.fixture(scope="module")
+def service(kafka: Kafka, topics: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """
+    A running service with a pipeline for each test that does not stop it: the table of each has its name, and the
+    acknowledged batches of `LOST` have no rows.
+    """
+    folder = tmp_path_factory.mktemp("jobs")
+
+    def by_key(name: str) -> dict[str, Any]:
+        pipeline: dict[str, Any] = content_of(kafka, folder, topics[name], unique("group"))["pipelines"][PIPELINE]
+        return pipeline | {"sinks": [{"attr2hbase": {"table": name}}]}
+
     content = {
-        "stores": {"embedded": ticks.rocksdb(store)},
-        "tables": {"t": ticks.table("embedded")},
+        "stores": {"embedded": ticks.rocksdb(folder / "store")},
+        "tables": {
+            LOST: ticks.table("embedded"),
+            COUNTED: {"families": {"colfam": {}}, "updates": {"processor": "count"}},
+            RESET: {"families": {"colfam": {}}},
+        },
         "pipelines": {
-            "ticks": ticks.pipeline(kafka, made.topic, "embedded", "t", group=unique("group"), replay=KEPT),
+            LOST: ticks.pipeline(kafka, topics[LOST], "embedded", LOST, group=unique("group"), replay=KEPT),
+            COUNTED: by_key(COUNTED),
+            RESET: by_key(RESET),
         },
     }
-    with Service(tmp_path / "service", content) as service:
-        with_lost_batches(service, "ticks", made.topic, [100, 300])
+    with Service(folder, content) as service:
+        with_lost_batches(service, LOST, topics[LOST], [100, 300])
         service.start()
-        service.wait_for_state("running", "ticks")
-        made = made.more(kafka, 400)
-
-        times = ("--from", moment(ticks.FIRST_MS), "--to", moment(ticks.FIRST_MS + HOUR_MS))
-        done = service.ingest("replay", *times, "--output", "json", timeout_s=300.0)
-        assert done.returncode == 0, done.stderr + service.last_lines()
-        totals = json.loads(done.stdout)
-        service.wait_for_offsets(made.ends, "ticks", made.topic)
-        assert totals["read"] == totals["stored"] >= 600
-        expected = made.expected(service.checkpoint("ticks"), "t")
-        service.wait_for(
-            lambda: service.metric("attr2hbase_jobs_ended_total", kind="replay", state="done") == 1, "ended"
-        )
-        ended = job(service)
-        assert (ended["state"], ended["subject"], ended["done"]) == ("done", "ticks", ended["total"])
-        assert {"pipeline": "ticks", "dry_run": False, **ended["result"]}.items() >= totals.items()
+        yield service
         assert service.stop() == 0, service.last_lines()
-    assert_same_table(table_of(expected, "t", versions=10), rocksdb_table(store, "t"))
 
 
-def test_running_service_replays_what_was_rolled_back_from_its_own_table(kafka: Kafka, tmp_path: Path) -> None:
+def test_replay_restores_lost_rows_beside_new_ones(kafka: Kafka, service: Service, lost: Ticks) -> None:
+    def ended() -> float:
+        return service.metric("attr2hbase_jobs_ended_total", kind="replay", state="done")
+
+    service.wait_for_state("running", LOST)
+    before = ended()
+    made = lost.more(kafka, 400)
+
+    times = ("--from", moment(ticks.FIRST_MS), "--to", moment(ticks.FIRST_MS + HOUR_MS))
+    done = service.ingest("replay", "--pipeline", LOST, *times, "--output", "json", timeout_s=300.0)
+    assert done.returncode == 0, done.stderr + service.last_lines()
+    totals = json.loads(done.stdout)
+    service.wait_for_offsets(made.ends, LOST, made.topic)
+    assert totals["read"] == totals["stored"] >= 600
+    service.wait_for(lambda: ended() == before + 1, "ended")
+    newest = job(service)
+    assert (newest["state"], newest["subject"], newest["done"]) == ("done", LOST, newest["total"])
+    assert {"pipeline": LOST, "dry_run": False, **newest["result"]}.items() >= totals.items()
+    expected = made.expected(service.checkpoint(LOST), LOST)
+    assert_same_table(table_of(expected, LOST, versions=10), rocksdb_table(service.folder / "store", LOST))
+
+
+def test_service_replays_what_was_rolled_back_from_its_own_table(
+    kafka: Kafka, service: Service, topics: Mapping[str, str]
+) -> None:
     """
     Its pipeline moves the committed positions of the table: it is lent to the replay, and counts what arrives later.
     """
-    topic, group = kafka.create_topic("counted", partitions=2), unique("group")
-    kafka.produce(topic, [Given("v", key=f"k{number}", partition=number % 2) for number in range(10)])
-    content = content_of(kafka, tmp_path, topic, group)
-    content |= {"tables": {"t": {"families": {"colfam": {}}, "updates": {"processor": "count"}}}}
-    with Service(tmp_path, content) as service:
 
-        def counts() -> list[object]:
-            done = service.command("scan", "t", "--output", "json")
-            rows = [json.loads(line) for line in done.stdout.splitlines()]
-            return [[row["row"], [cell[-1] for cell in row["cells"]]] for row in rows]
+    def counts() -> list[object]:
+        done = service.command("scan", COUNTED, "--output", "json")
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return [[row["row"], [cell[-1] for cell in row["cells"]]] for row in rows]
 
-        service.start()
-        service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, topic)
-        checkpoint = service.checkpoint(PIPELINE)
-        newest = moment(checkpoint.time_ms(checkpoint.commits()[-1]))
-        before = counts()
-        assert len(before) == 10
-        back = service.command("rollback", "t", "--from", "2020-01-01", "--to", newest, "--yes")
-        assert (back.returncode, counts()) == (0, []), back.stderr
-        done = service.command("replay", "--from", "2020-01-01", "--to", "2100-01-01", "--output", "json")
-        assert (done.returncode, "the running service runs the replay" in done.stderr) == (0, True), done.stderr
-        assert (json.loads(done.stdout)["stored"], counts()) == (10, before)
-        refused = service.command("replay", "--from", "2020-01-01", "--to", "2100-01-01")
-        assert (refused.returncode, "was rolled back" in refused.stderr) == (4, True), refused.stderr
-        service.wait_for_state("running", PIPELINE)
-        kafka.produce(topic, [Given("v", key="new", partition=0)])
-        service.wait_for_offsets({0: 6, 1: 5}, PIPELINE, topic)
-        assert len(counts()) == 11
-        assert service.stop() == 0, service.last_lines()
+    service.wait_for_offsets({0: 5, 1: 5}, COUNTED, topics[COUNTED])
+    checkpoint = service.checkpoint(COUNTED)
+    newest = moment(checkpoint.time_ms(checkpoint.commits()[-1]))
+    before = counts()
+    assert len(before) == 10
+    back = service.command("rollback", COUNTED, "--from", "2020-01-01", "--to", newest, "--yes")
+    assert (back.returncode, counts()) == (0, []), back.stderr
+    again = ("--pipeline", COUNTED, "--from", "2020-01-01", "--to", "2100-01-01")
+    done = service.command("replay", *again, "--output", "json")
+    assert (done.returncode, "the running service runs the replay" in done.stderr) == (0, True), done.stderr
+    assert (json.loads(done.stdout)["stored"], counts()) == (10, before)
+    refused = service.command("replay", *again)
+    assert (refused.returncode, "was rolled back" in refused.stderr) == (4, True), refused.stderr
+    service.wait_for_state("running", COUNTED)
+    kafka.produce(topics[COUNTED], [Given("v", key="new", partition=0)])
+    service.wait_for_offsets({0: 6, 1: 5}, COUNTED, topics[COUNTED])
+    assert len(counts()) == 11
+
+
+def test_service_resets_the_offsets_of_its_pipeline_between_two_batches(
+    service: Service, topics: Mapping[str, str]
+) -> None:
+    def reset(to: str, *more: str, code: int = 0) -> tuple[str, str]:
+        done = service.command("offsets reset", "--pipeline", RESET, "--to", to, *more)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout, done.stderr
+
+    service.wait_for_offsets({0: 5, 1: 5}, RESET, topics[RESET])
+    checkpoint = service.checkpoint(RESET)
+    newest = checkpoint.time_ms(checkpoint.commits()[-1])
+    later = moment(NOON_MS + 6000)
+    planned = json.loads(reset(later, "--dry-run", "--output", "json")[0])
+    assert [(each["from"], each["to"]) for each in planned["partitions"]] == [(5, 3), (5, 3)]
+    assert "in use by" in reset("earliest", "--own-process", code=4)[1]
+    assert "JSON file of offsets" in reset("yesterday", code=2)[1]
+    assert "the running service resets the offsets" in reset(later)[1]
+    service.wait_for_offsets({0: 5, 1: 5}, RESET, topics[RESET])
+    service.wait_for_state("running", RESET)
+    batches = checkpoint.batches(topics[RESET])
+    assert min(batch.time_ms for batch in batches) > newest
+    assert len(list((service.state / "replaced-checkpoints" / RESET).iterdir())) == 1
+    rows = rocksdb_table(service.folder / "store", RESET)
+    times = {key: cells[0].timestamp_ms for key, cells in rows.items()}
+    assert {key for key, time_ms in times.items() if time_ms > newest} == {b"6", b"7", b"8", b"9"}
 
 
 @pytest.mark.slow

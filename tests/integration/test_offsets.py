@@ -1,4 +1,4 @@
-"""`attr2hbase offsets` against a real broker."""
+"""`attr2hbase offsets` against a real broker; `test_jobs.py` has a reset by a running service."""
 
 import json
 import shutil
@@ -197,30 +197,6 @@ class TestReset:
         # a checkpoint that was never in place is removed
         old = [CheckpointReader(folder).commits() for folder in sorted(self.kept.iterdir())]
         assert old == ([[0, 1]] if point == "before_exchange" else [[0, 1], []])
-
-    def test_running_service_resets_its_pipeline_between_two_batches(
-        self, service: Service, kafka: Kafka, tmp_path: Path
-    ) -> None:
-        shutil.rmtree(service.checkpoint(PIPELINE).folder)
-        with service:
-            service.start()
-            service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, self.topic)
-            checkpoint = service.checkpoint(PIPELINE)
-            newest = checkpoint.time_ms(checkpoint.commits()[-1])
-            planned = json.loads(self.reset(service, "2025-11-23T12:00:06Z", "--dry-run", "--output", "json")[0])
-            assert [(each["from"], each["to"]) for each in planned["partitions"]] == [(5, 3), (5, 3)]
-            assert "in use by" in self.reset(service, "earliest", "--own-process", code=4)[1]
-            assert "JSON file of offsets" in self.reset(service, "yesterday", code=2)[1]
-            _, notes = self.reset(service, "2025-11-23T12:00:06Z")
-            assert "the running service resets the offsets" in notes
-            service.wait_for_offsets({0: 5, 1: 5}, PIPELINE, self.topic)
-            service.wait_for_state("running", PIPELINE)
-            batches = checkpoint.batches(self.topic)
-            assert min(batch.time_ms for batch in batches) > newest
-            assert service.stop() == 0, service.last_lines()
-        assert len(list(self.kept.iterdir())) == 1
-        times = {key: cells[0].timestamp_ms for key, cells in rocksdb_table(tmp_path / "store", "t").items()}
-        assert {key for key, time_ms in times.items() if time_ms > newest} == {b"6", b"7", b"8", b"9"}
 
     @pytest.mark.slow
     @pytest.mark.parametrize("point", ["before_exchange", "after_exchange"])
