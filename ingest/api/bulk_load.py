@@ -63,6 +63,7 @@ class BulkLoading(ABC):
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
+        only_check: bool = False,
     ) -> LoadResult:
         """
         Make mutations durable as files, those of the regions that get some; idempotent.
@@ -80,6 +81,7 @@ class BulkLoading(ABC):
             wants_files: asked for each region, more than once if a load is repeated.
             confirmed: what the load may bypass.
             on_progress: called after each step that may take seconds; what it raises ends the load.
+            only_check: all are left; if a region would get files, what they may not bypass is refused.
 
         Raises:
             StoreError: some may have been loaded; repeat the call. As `Store.apply`.

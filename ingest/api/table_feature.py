@@ -192,7 +192,14 @@ class TableFeature(ABC, Generic[OptionsT]):
         """
         return target
 
-    def message(self, planned: Any, *, is_behind: bool, is_replay: bool) -> bytes | None:  # noqa: ARG002 - as above
+    def message(
+        self,
+        planned: Any,  # noqa: ARG002 - as above
+        *,
+        is_behind: bool,  # noqa: ARG002
+        is_replay: bool,  # noqa: ARG002
+        is_again: bool,  # noqa: ARG002
+    ) -> bytes | None:
         """
         What the driver says to the connections of the tasks of an attempt about a table; None for nothing.
 
@@ -200,6 +207,9 @@ class TableFeature(ABC, Generic[OptionsT]):
             planned: as `planned`.
             is_behind: whether the pipeline has more than two micro-batches of unread records, or it is not known.
             is_replay: whether it replays a time range or dead letters into a table that had rows before.
+            is_again: whether an earlier attempt at the micro-batch may have written its rows, with the same times, and
+                perhaps other values: of several of a row the last one in a task counts, and tasks may be divided
+                otherwise; an event may have timed out; what decorators look up may have changed.
         """
         return None
 

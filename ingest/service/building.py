@@ -24,7 +24,7 @@ from ingest.service.state_folders import batch_times_folder, update_replay_file
 from ingest.service.tables import PipelineTables, owned_tables
 from ingest.spark.state import checkpoint_folder
 from ingest.spark.streaming.batch_errors import code_of
-from ingest.spark.streaming.batch_time import BatchTimes
+from ingest.spark.streaming.batch_time import BatchTimes, newest_time
 from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.writing.driver_store import DriverStore
 
@@ -99,6 +99,7 @@ def build_pipeline(
             shared.metrics.counted,
             check_owner=checkpoint.check_locked,
             is_behind=partial(shared.activity.is_behind, pipeline.name),
+            begun_ms=newest_time(checkpoint.times_folder) or -1,
         )
         for committer in committers.values():
             opened.callback(committer.close)

@@ -21,7 +21,7 @@ from sinks.writing.sending import Sender, ThreadSender
 from sinks.writing.store_committer import StoreCommitter
 
 
-def committers_of(
+def committers_of(  # noqa: PLR0913 - what the driver knows, each used once
     configuration: Configuration,
     plan: Plan,
     stores: Mapping[str, DriverStore],
@@ -30,6 +30,7 @@ def committers_of(
     *,
     check_owner: Callable[[], None],
     is_behind: Callable[[], bool] = lambda: True,
+    begun_ms: int = -1,
 ) -> dict[str, Committer]:
     """
     The committers of a plan's sinks, by destination.
@@ -42,6 +43,7 @@ def committers_of(
         on_counted: called with what features of tables have counted on the driver, as `WriteCounts.counted`.
         check_owner: as in `SinkContext`.
         is_behind: as in `TableFeature.message`.
+        begun_ms: as in `TableMessages`.
     """
     committers = schema_committers(configuration, plan)
     for name, component in plan.stores.items():
@@ -50,7 +52,8 @@ def committers_of(
         creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
         families = family_registry(plan, name, store, declared) if store is not None and creates else None
         prepared = StoreFeatures(name) if owned is None else owned.of_store(name)
-        messages = TableMessages(features, is_behind, is_replay=plan.is_replay, empty=plan.empty.get(name, ()))
+        empty = plan.empty.get(name, ())
+        messages = TableMessages(features, is_behind, is_replay=plan.is_replay, empty=empty, begun_ms=begun_ms)
         prepared = prepared.beside(messages)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)

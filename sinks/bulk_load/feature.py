@@ -2,18 +2,15 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ingest.api import Store
 from ingest.api.bulk_load import BulkLoading
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
 from ingest.api.table_feature import TableFeature
 from sinks.bulk_load.checks import check_bulk_load
-from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE
+from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
 from sinks.bulk_load.options import BulkLoadOptions
-
-if TYPE_CHECKING:  # as above
-    from sinks.bulk_load.modes import LoadRule
 
 
 class BulkLoad(TableFeature[Any]):
@@ -42,20 +39,23 @@ class BulkLoad(TableFeature[Any]):
         if rule is not None and isinstance(store, BulkLoading):
             store.check_loading(table.name, confirmed=rule.confirmed)
 
-    def planned(self, table: DeclaredTable, locator: Locator | None = None) -> "LoadRule | None":  # noqa: ARG002
+    def planned(self, table: DeclaredTable, locator: Locator | None = None) -> LoadRule | None:  # noqa: ARG002
         """When rows are loaded as files."""
         options = self.options_of(table)
         rule: LoadRule | None = None if options is None else options.rule()
         return rule
 
-    def connection(self, target: Any, planned: "Mapping[str, LoadRule]", staging: Any = None) -> Any:  # noqa: ARG002
+    def connection(self, target: Any, planned: Mapping[str, LoadRule], staging: Any = None) -> Any:  # noqa: ARG002
         """Loads files in place of calls."""
         from sinks.bulk_load.loading import BulkLoadingStore
 
         return BulkLoadingStore(target, planned)
 
-    def message(self, planned: "LoadRule", *, is_behind: bool, is_replay: bool) -> bytes | None:
-        """Whether the pipeline is behind, if the table has files only then; or that a replay writes cells again."""
-        if is_replay:
+    def message(self, planned: LoadRule, *, is_behind: bool, is_replay: bool, is_again: bool) -> bytes | None:
+        """Whether the pipeline is behind, if the table has files only then; or that cells are written again."""
+        has_files = is_behind or not planned.only_behind
+        if is_replay or (is_again and not has_files):
             return REPLAY
+        if is_again:
+            return AGAIN
         return (BEHIND if is_behind else UP_TO_DATE) if planned.only_behind else None

@@ -16,7 +16,7 @@ from ingest.api import (
 )
 from ingest.api.bulk_load import BulkLoading
 from ingest.api.table_writer import FeatureMessages
-from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule, RegionModes
+from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule, RegionModes
 from sinks.folding.sizes import size_of
 from sinks.writing.buffer import MAX_ROWS
 from sinks.writing.target import TargetLayer
@@ -36,8 +36,8 @@ class BulkLoadingStore(TargetLayer):
     become a file is written in calls of the usual size.
 
     A file that HBase loads while it flushes does not replace a cell with the same time. So a row is loaded only if no
-    earlier flush cycle has given its cells other values at their time, as that of the micro-batch, and if no earlier
-    chunk of the flush cycle had the row. A time to live is an attribute of a mutation, so a row that has one is not
+    earlier flush cycle has given its cells other values at their time, as a new micro-batch, and if no earlier chunk of
+    the flush cycle had the row. A time to live is an attribute of a mutation, so a row that has one is not
     loaded.
 
     Args:
@@ -60,6 +60,7 @@ class BulkLoadingStore(TargetLayer):
         self._on_progress: Callable[[], None] = _nothing
         self._new_times_ms: Collection[int] = ()
         self._loaded_tables: frozenset[str] = frozenset()
+        self._written_before: set[str] = set()
         self._written: dict[str, set[int]] = {}
 
     def begin(
@@ -69,10 +70,13 @@ class BulkLoadingStore(TargetLayer):
         self._on_progress = on_progress
         self._new_times_ms = new_times_ms
         self._written = {table: set() for table in self._modes}
+        self._written_before = set()
         loaded = set()
         for table, modes in self._modes.items():
             message = messages.get(table, {}).get(NAME, BEHIND)
             modes.begin(is_behind=message != UP_TO_DATE)
+            if message == AGAIN:
+                self._written_before.add(table)
             if message != REPLAY and modes.may_have_files and new_times_ms:
                 loaded.add(table)
         self._loaded_tables = frozenset(loaded)
@@ -114,6 +118,7 @@ class BulkLoadingStore(TargetLayer):
             modes.wants_files,
             confirmed=self._rules[table].confirmed,
             on_progress=self._on_progress,
+            only_check=table in self._written_before,
         )
         for start in result.refused:
             modes.refuse_files(start)

@@ -7,7 +7,7 @@ METRICS = (
         "attr2hbase_bulk_load_rows_total",
         Kind.COUNTER,
         "rows",
-        "Rows that were loaded as files in place of calls, by all attempts.",
+        "Puts and deletes that were loaded as files in place of calls, by all attempts.",
         scope=Scope.TABLE,
     ),
     Metric(

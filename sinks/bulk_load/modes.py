@@ -6,8 +6,11 @@ from typing import NamedTuple
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed
 
 NAME = "bulk_load"
-BEHIND, UP_TO_DATE, REPLAY = b"behind", b"up to date", b"replay"
-"""What the driver says of the pipeline; a replay writes cells again with their times, perhaps with other values."""
+BEHIND, UP_TO_DATE, AGAIN, REPLAY = b"behind", b"up to date", b"again", b"replay"
+"""
+What the driver says of an attempt. A further one at a micro-batch, and a replay, write cells again with their times,
+perhaps with other values. The further one had files if it was the first, so it is refused what they may not bypass.
+"""
 KEPT_CYCLES = 10
 """Micro-batches for which a region keeps a mode: each first load after calls flushes the memstore of the region."""
 
@@ -71,6 +74,8 @@ class RegionModes:
         wanted = is_large and (self._is_behind or not rule.only_behind)
         mode = self._modes.get(start)
         if mode is not None and (mode.has_files == wanted or self._is_kept(mode)):
+            if wanted and mode.has_files:  # else the rest of a task, which is few rows, would end it
+                self._modes[start] = _Mode(True, self._cycle)
             return mode.has_files
         if wanted or rule.keeps_calls:
             self._modes[start] = _Mode(wanted, self._cycle)

@@ -107,11 +107,18 @@ class RpcStore(HBaseStore, BulkLoading):
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
+        only_check: bool = False,
     ) -> LoadResult:
         """Load files; the store needs `staging`."""
         attempts = Attempts(self.settings.timeout, on_busy=self._busy_waits.append)
         return self._opened_loader().load(
-            table, mutations, wants_files, attempts, confirmed=confirmed, on_progress=on_progress
+            table,
+            mutations,
+            wants_files,
+            attempts,
+            confirmed=confirmed,
+            on_progress=on_progress,
+            only_check=only_check,
         )
 
     def check_loading(self, table: str, *, confirmed: Confirmed) -> None:

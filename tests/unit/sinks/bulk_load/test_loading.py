@@ -8,7 +8,7 @@ from ingest.api import Delete, LifecycleError, Mutation, Put, StoreUnavailableEr
 from ingest.api.bulk_load import NOTHING_CONFIRMED, BulkLoading, Confirmed, LoadResult, WantsFiles
 from sinks.bulk_load import loading
 from sinks.bulk_load.loading import BulkLoadingStore
-from sinks.bulk_load.modes import BEHIND, KEPT_CYCLES, NAME, REPLAY, UP_TO_DATE, LoadRule
+from sinks.bulk_load.modes import AGAIN, BEHIND, KEPT_CYCLES, NAME, REPLAY, UP_TO_DATE, LoadRule
 from sinks.memory import MemorySettings, MemoryStore
 
 CONFIRMED = Confirmed(replicated=True)
@@ -55,8 +55,11 @@ class LoadingMemory(MemoryStore, BulkLoading):
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
+        only_check: bool = False,
     ) -> LoadResult:
         self.confirmed.append(confirmed)
+        if only_check:
+            return LoadResult(left=list(range(len(mutations))))
         left: list[int] = []
         loaded: list[bytes] = []
         for start in (b"m", b""):
@@ -125,6 +128,11 @@ def test_replay_has_calls_whatever_the_rule_is(store: LoadingMemory):
     """It may write other values than before, with the same times, and a file may not replace a cell with its time."""
     layer(store, ALWAYS, REPLAY).apply("t", PUTS)
     assert store.loads == []
+
+
+def test_further_attempt_has_calls_and_is_refused_what_its_files_would_bypass(store: LoadingMemory):
+    layer(store, ALWAYS, AGAIN).apply("t", PUTS)
+    assert (store.loads, store.confirmed, store.calls) == ([], [CONFIRMED], [[b"a", b"b", b"c", b"n", b"o"]])
 
 
 def test_cells_with_times_of_events_have_calls(store: LoadingMemory):

@@ -48,6 +48,13 @@ def test_region_keeps_its_mode_for_ten_micro_batches():
     assert modes.wants_files(REGION, 100, 0)
 
 
+def test_few_rows_at_the_end_of_a_task_do_not_end_its_files():
+    modes = modes_of(ALWAYS)
+    for _ in range(KEPT_CYCLES + 2):
+        assert [modes.wants_files(REGION, rows, 0) for rows in (100, 1)] == [True, True]
+        modes.begin(is_behind=True)
+
+
 def test_files_end_with_the_backlog_once_their_time_is_over():
     modes = modes_of(AUTO)
     assert modes.wants_files(REGION, 100, 0)

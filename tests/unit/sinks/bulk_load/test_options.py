@@ -13,7 +13,7 @@ from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
 from ingest.plan.features import TableMessages, has_large_chunks
 from ingest.service.committers import committers_of
-from sinks.bulk_load.modes import BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
+from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
 from sinks.writing.messages import Prepared
 from tests.support.problems import problems_of
 
@@ -74,6 +74,18 @@ def test_tasks_learn_whether_the_pipeline_is_behind_if_it_matters(path: Path, me
     file = configuration(path, "auto")
     features = plan_of(file, file.pipelines["p"], Catalog()).features["s"]
     assert TableMessages(features, lambda: is_behind).prepare("s", 0).messages == {"t": {NAME: message}}
+
+
+@pytest.mark.parametrize(("is_behind", "message"), [(True, AGAIN), (False, REPLAY)])
+def test_tasks_learn_that_an_attempt_is_not_the_first_at_its_micro_batch(
+    path: Path, message: bytes, *, is_behind: bool
+):
+    """Also of one that an earlier start of the service has begun; REPLAY: calls without a look at files."""
+    file = configuration(path, "auto")
+    features = plan_of(file, file.pipelines["p"], Catalog()).features["s"]
+    messages = TableMessages(features, lambda: is_behind, begun_ms=7)
+    first, new = {"t": {NAME: message}, "u": {NAME: AGAIN}}, {"t": {NAME: BEHIND if is_behind else UP_TO_DATE}}
+    assert [messages.prepare("s", time_ms).messages for time_ms in (7, 7, 9, 9)] == [first, first, new, first]
 
 
 @pytest.mark.parametrize(

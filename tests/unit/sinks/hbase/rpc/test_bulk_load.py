@@ -23,8 +23,9 @@ from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader, CoprocessorLoadError, ReplicatedLoadError
+from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader
 from sinks.hbase.rpc.cluster import Cluster
+from sinks.hbase.rpc.confirmed_loads import CoprocessorLoadError, ReplicatedLoadError
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
@@ -361,6 +362,15 @@ def test_table_with_coprocessors_is_refused_unless_it_is_confirmed(hbase: FakeHB
     loader.check("t", both)
     with pytest.raises(CoprocessorLoadError):
         loader.check("t", CONFIRMED)
+
+
+def test_further_attempt_is_refused_what_its_files_would_bypass_and_loads_none(hbase: FakeHBase, loader: BulkLoader):
+    with pytest.raises(ReplicatedLoadError, match='table "t" has replicated families, "g"'):
+        loader.load("t", PUTS, lambda *_: True, Attempts(5.0), only_check=True)
+    assert loader.load("t", PUTS, lambda *_: False, Attempts(5.0), only_check=True) == LoadResult(left=[0, 1, 2, 3])
+    others: list[Mutation] = [Put(b"a", {b"f:q": b"v"}, 1), Delete(b"b", 1, b"f")]
+    assert loader.load("t", others, lambda *_: True, Attempts(5.0), only_check=True).left == [0, 1]
+    assert "PrepareBulkLoad" not in hbase.methods
 
 
 def test_replicated_family_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):

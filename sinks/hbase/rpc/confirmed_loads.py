@@ -1,0 +1,46 @@
+"""What files in place of calls may bypass only if the pipeline file confirms it."""
+
+from collections.abc import Sequence
+
+from ingest.api import StoreRefusedError
+from ingest.api.bulk_load import Confirmed
+from ingest.api.notation import shown
+from sinks.hbase.rpc.schema import FileFormats
+
+
+class ReplicatedLoadError(StoreRefusedError):
+    """A table with bulk load has families that are replicated to other clusters, which may not get the rows."""
+
+    code = "bulk_load_replicated"
+    remedy = "Set `replicated: true` of `bulk_load` if the cluster replicates loads; else write `bulk_load: never`."
+
+    def __init__(self, table: str, families: Sequence[bytes]) -> None:
+        names = ", ".join(map(shown, families))
+        super().__init__(
+            f'table "{table}" has replicated families, {names}, and a cluster replicates the rows of files only with '
+            "`hbase.replication.bulkload.enabled`",
+            hint="if it has that, write `bulk_load: {from: …, replicated: true}`; else `bulk_load: never`",
+        )
+
+
+class CoprocessorLoadError(StoreRefusedError):
+    """A table with bulk load has coprocessors, which do not see the rows of files."""
+
+    code = "bulk_load_coprocessors"
+    remedy = "Set `coprocessors: true` of `bulk_load` if they need not see every row; else write `bulk_load: never`."
+
+    def __init__(self, table: str, classes: Sequence[str]) -> None:
+        super().__init__(
+            f'table "{table}" has coprocessors, {", ".join(classes)}, which do not see the rows of files: indexes that '
+            "they keep would lack these rows",
+            hint="if they need not see every row, write `bulk_load: {from: …, coprocessors: true}`; else "
+            "`bulk_load: never`",
+        )
+
+
+def refuse_unconfirmed(table: str, formats: FileFormats, replicated: Sequence[bytes], confirmed: Confirmed) -> None:
+    """Raise the error of a load that bypasses what is not confirmed, into replicated families among others."""
+    if replicated and not confirmed.replicated:
+        raise ReplicatedLoadError(table, formats.replicated)
+    if formats.coprocessors and not confirmed.coprocessors:
+        raise CoprocessorLoadError(table, formats.coprocessors)
