@@ -53,7 +53,7 @@ class Fold:
     With deletes nothing can be sent before the end, since a later delete gets an earlier timestamp and would not hide a
     put that is already sent. So it buffers all events of the task; `max_events_per_batch` bounds them.
 
-    Order: any number of `add`, then `deletes`, then `puts`, then `clear`.
+    Order: any number of `add`, then `drain`, or `by_row` and `clear`; then again.
 
     Args:
         max_put_bytes: bound on a put with the cells of several events, except for a single larger cell; None for no

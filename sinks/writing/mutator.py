@@ -128,9 +128,9 @@ class BufferedMutator(TableWriter):
 
     def add_all(self, mutations: Iterable[tuple[str, Mutation]]) -> None:
         """As `add` for each of them."""
-        buffers = self._buffers
+        buffers, is_divided = self._buffers, self._is_divided  # without a call of `add` for each
         for table, mutation in mutations:
-            number = crc32(mutation.row) % len(buffers)
+            number = crc32(mutation.row) % len(buffers) if is_divided else 0
             for chunk in buffers[number].add(table, mutation):
                 try:
                     self._senders[number].submit(chunk)

@@ -26,7 +26,7 @@ class PlainWriter(FirstWriter):
             no bound.
         folds: whether rows are sent once; needed for deletes.
         max_put_bytes: as in `Fold`.
-        folded_bytes: bound on the buffer, if there are no deletes.
+        max_folded_bytes: bound on the buffer, if there are no deletes.
 
     Attributes:
         deletes: whether there may be deletes.
@@ -40,14 +40,14 @@ class PlainWriter(FirstWriter):
         deletes: bool,
         folds: bool,
         max_put_bytes: int | None = None,
-        folded_bytes: int = BUFFERED_BYTES,
+        max_folded_bytes: int = BUFFERED_BYTES,
     ) -> None:
         super().__init__(mutator)
         self._mutator = mutator
         self._store_name = store_name
         self.deletes = deletes
         self._fold = Fold(max_put_bytes) if deletes or folds else None
-        self._max_folded_bytes = folded_bytes
+        self._max_folded_bytes = max_folded_bytes
         self._folded_bytes = 0
         self._cycle: FlushCycle
         self._known_refused: RejectedRows = {}

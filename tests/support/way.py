@@ -72,7 +72,7 @@ def sink_of(
             deletes=deletes,
             folds=not is_staged,
             max_put_bytes=max_put_bytes,
-            folded_bytes=folded_bytes,
+            max_folded_bytes=folded_bytes,
         ),
         tables=writers,
         staging=staging,

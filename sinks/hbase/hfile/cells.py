@@ -64,7 +64,7 @@ class _Shape:
     times_ms: set[int] = field(default_factory=set)
 
 
-class _Sink(Protocol):
+class _RowTaker(Protocol):
     """Takes the cells of rows."""
 
     def add(self, row: bytes, cells: bytes) -> None:
@@ -157,12 +157,10 @@ class FileCells:
                 writers[family].add(row, cells)
         return writers.finish(found, created_ms)
 
-    def _of_puts(self, puts: list[Put], rows: Mapping[bytes, _Sink]) -> dict[bytes, Summary]:
+    def _of_puts(self, puts: list[Put], rows: Mapping[bytes, _RowTaker]) -> dict[bytes, Summary]:
         """Add the rows of puts without a common row key, sorted; each is joined from kept pieces."""
         puts.sort(key=attrgetter("row"))
-        stamps = {put.timestamp_ms: b"" for put in puts}
-        for time_ms in stamps:
-            stamps[time_ms] = _stamp(time_ms, PUT)
+        stamps = {time_ms: _stamp(time_ms, PUT) for time_ms in {put.timestamp_ms for put in puts}}
         used: list[_Shape] = []
         try:
             self._assemble(puts, stamps, rows, used)
@@ -173,7 +171,7 @@ class FileCells:
                 shape.times_ms.clear()
 
     def _assemble(
-        self, puts: list[Put], stamps: Mapping[int, bytes], rows: Mapping[bytes, _Sink], used: list[_Shape]
+        self, puts: list[Put], stamps: Mapping[int, bytes], rows: Mapping[bytes, _RowTaker], used: list[_Shape]
     ) -> None:
         """Add the rows of puts to those of their families, and the shapes that they have."""
         shapes = self._shapes
