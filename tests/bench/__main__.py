@@ -107,7 +107,8 @@ def measure(run: KeptRun, options: argparse.Namespace, console: Console) -> None
     wanted = {part: PARTS[part].turns(asked) for part in names}
     while due := run.due(wanted):
         for part, attempts in due.items():
-            full = full_rate(run, NATIVE, "peers") if PARTS[part].needs else None
+            needs = PARTS[part].needs
+            full = full_rate(run, NATIVE, needs) if needs else None
             with ExitStack() as stack:
                 one = stack.enter_context(PARTS[part].opened(Asked(asked, console, options.count, full)))
                 for number, attempt in attempts.items():

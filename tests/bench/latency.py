@@ -22,7 +22,6 @@ LOADS = (0.5, 0.8)
 """Fractions of one rate: the full rate of attr2hbase with HBase's native RPC in the same run."""
 RUNGS = (NATIVE, FLUME_FILE, FLUME_MEMORY)
 THRIFT_RUNGS = (THRIFT,)
-MEASURED_S = 30.0
 WARM_UP, SETTLING = 4 / 3, 1 / 3
 """Of the measured time, before it."""
 WARM_UP_LOAD = 0.2

@@ -155,13 +155,14 @@ def _into_hbase(
     started: Callable[[Path], AbstractContextManager[HBase]] = hbase_server,
     *,
     most: int = FEW_TURNS,
+    section: str = "hbase",
 ) -> Part:
     @contextmanager
     def opened(asked: Asked) -> Iterator[Measure]:
         with _hbase(asked, started) as ladder:
             yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), ladder.run)
 
-    return Part(opened, "hbase", most)
+    return Part(opened, section, most)
 
 
 def _latency(rungs_of_turn: Sequence[str]) -> Part:
@@ -291,7 +292,7 @@ PARTS: Mapping[str, Part] = {
     "thrift-latency": _latency(latency.THRIFT_RUNGS),
     "buckets": _into_hbase(hbase.SPREAD_RUNGS),
     "feeds": _into_hbase(hbase.FEED_RUNGS),
-    "neighbours": _into_hbase(NEIGHBOURS),
+    "neighbours": _into_hbase(NEIGHBOURS, section="rungs"),
     "scans": _beside_hbase(
         "scans_per_s",
         lambda base, _folder, options: scans.rows_per_s(base, min(options.hbase_events, SCANNED_ROWS), options.runs),

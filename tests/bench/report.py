@@ -131,8 +131,7 @@ padded and stored as a further cell, up to 1.2 GB of them; with 30 cells a row t
 {table}
 - `attr2hbase run` has two tasks at a time, each with one connection.
 {more}
-The servers are Kafka, HBase and its Thrift server, on the same two cores; only `hbase` and the consumers with happybase
-use the Thrift server. Compare the total CPU.
+The servers are Kafka, HBase and its Thrift server, on the same two cores: compare the total CPU.
 """
 
 _MORE_HBASE = {
@@ -156,7 +155,8 @@ _MORE_HBASE = {
 """,
     HAPPYBASE: f"""\
 - `happybase consumers`: two processes of [twenty lines](../tests/bench/happybase_consumer.py) in one consumer group,
-  kafka-python and batches of happybase, with a commit after each; at most {CONSUMED:,} events.
+  kafka-python and batches of happybase, with a commit after each; they use the Thrift server, and read at most
+  {CONSUMED:,} events.
 """,
     ON_THREE: f"""\
 - `{ON_THREE}`: rows in eight buckets, each of them a region. ZooKeeper, the master and three
@@ -165,8 +165,8 @@ _MORE_HBASE = {
 }
 """What is in the name of a benchmark -> its description."""
 _THRIFT = """\
-- `hbase`: through HBase's Thrift server. `ceiling`: the same rows as prepared Thrift messages over two connections,
-  without Kafka.
+- `hbase`: through HBase's Thrift server. `ceiling`: the same rows as prepared Thrift messages for it over two
+  connections, without Kafka.
 """
 
 _THREADS = """\
@@ -185,10 +185,10 @@ _LATENCY = """\
 
 ![Latency from produced to readable](bench/latency.svg)
 
-Into HBase, at fractions of the rate of `hbase native RPC` above, by attr2hbase, and by Flume at the same rates in the
-same turns; without another name it is attr2hbase through a Thrift server. Every 50 ms the benchmark selects one event
-and polls HBase until it can read it. Flume's row key is the path of a line, so that the row can be found; its source
-waits up to a second for a batch (`batchDurationMillis`, its default).
+Into HBase, at fractions of the rate of `hbase native RPC` above: by attr2hbase with the native RPC and by Flume in the
+same turns; without another name by attr2hbase through a Thrift server. Every 50 ms the benchmark selects one event and
+polls HBase until it can read it. Flume's row key is the path of a line, so that the row can be found; its source waits
+up to a second for a batch (`batchDurationMillis`, its default).
 
 | rate | events/s | selected events | p50 s | p90 s | p99 s | maximum s |
 |---|---:|---:|---:|---:|---:|---:|

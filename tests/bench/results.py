@@ -18,7 +18,7 @@ def result_of(run: KeptRun) -> dict[str, Any]:
         RunError: a part has some of its turns only.
     """
     options = Options(**run.head.options)  # type: ignore[arg-type] # whole numbers stay such in JSON
-    wanted = {part: PARTS[part].turns(options) for part in run.parts()}
+    wanted = {part: PARTS[part].turns(options) for part in sorted(run.parts(), key=list(PARTS).index)}
     missing = [part for part, count in wanted.items() if len(run.turns(part)) < count]
     if missing:
         raise RunError(f"the run has not all turns of: {', '.join(missing)}; measure them, or start anew with --new")
