@@ -112,4 +112,6 @@ def test_backlog_is_loaded_while_everything_is_killed(ledger_run: LedgerRuns, cl
         loaded = backlog.metric(ROWS)
         assert loaded > 0
         run.proven(f"{loaded:.0f} rows of the last life as files")
+        assert admin.ask("older", run.table) == "0"  # the ledger reads the newest version of each cell
+        run.proven("one version of each cell")
     run.finish(timeout_s=LONG_S)

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.concurrent.Callable;
+import org.apache.hadoop.hbase.Cell;
+import org.apache.hadoop.hbase.CellUtil;
 import org.apache.hadoop.hbase.HBaseConfiguration;
 import org.apache.hadoop.hbase.RegionMetrics;
 import org.apache.hadoop.hbase.ServerName;
@@ -14,7 +16,11 @@ import org.apache.hadoop.hbase.client.Connection;
 import org.apache.hadoop.hbase.client.ConnectionFactory;
 import org.apache.hadoop.hbase.client.DoNotRetryRegionException;
 import org.apache.hadoop.hbase.client.RegionInfo;
+import org.apache.hadoop.hbase.client.Result;
+import org.apache.hadoop.hbase.client.ResultScanner;
+import org.apache.hadoop.hbase.client.Scan;
 import org.apache.hadoop.hbase.client.TableDescriptorBuilder;
+import org.apache.hadoop.hbase.filter.KeyOnlyFilter;
 import org.apache.hadoop.hbase.security.access.AccessControlClient;
 import org.apache.hadoop.hbase.security.access.Permission;
 import org.apache.hadoop.hbase.util.Bytes;
@@ -58,6 +64,7 @@ public final class HBaseAdmin {
       case "servers": return names(admin.getRegionServers());
       case "regions": return regions(table);
       case "writes": return writes(table);
+      case "older": return String.valueOf(older(table));
       case "flush": admin.flush(table); return "";
       case "move": return move(table);
       case "split": return split(table);
@@ -188,6 +195,25 @@ public final class HBaseAdmin {
       }
     }
     return said.toString();
+  }
+
+  /** Number of rows that have more than one version of a cell. */
+  private long older(TableName table) throws Exception {
+    Scan scan = new Scan().readVersions(2).setCaching(2_000).setFilter(new KeyOnlyFilter());
+    long found = 0;
+    try (ResultScanner rows = connection.getTable(table).getScanner(scan)) {
+      for (Result row : rows) {
+        Cell before = null;
+        for (Cell cell : row.rawCells()) {
+          if (before != null && CellUtil.matchingColumn(before, cell)) {
+            found++;
+            break;
+          }
+          before = cell;
+        }
+      }
+    }
+    return found;
   }
 
   private ServerName server(RegionInfo region) throws Exception {

@@ -1,4 +1,4 @@
-"""Administration that needs HBase's Java client: move, split and merge regions, flush, grant and revoke."""
+"""What needs HBase's Java client: move, split and merge regions, flush, grant and revoke, count older versions."""
 
 from pathlib import Path
 

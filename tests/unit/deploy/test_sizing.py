@@ -11,12 +11,9 @@ PAGE = (ROOT / "docs/operations/sizing.md").read_text(encoding="utf-8")
 RESULT = json.loads((ROOT / "docs/bench/latest.json").read_text(encoding="utf-8"))
 TOLERANCE = 0.2  # runs differ by less; a larger change needs new figures on the page
 BENCHMARKS = {
-    "into HBase, 9 cells of an access log": ("hbase", "hbase"),
-    "into HBase, 1 cell": ("hbase", "hbase, 1 cell"),
-    "into HBase, 30 cells": ("hbase", "hbase, 30 cells"),
-    "into HBase, 9 cells, body of 1 KB": ("hbase", "hbase, body of 1 KB"),
-    "into HBase, 9 cells, body of 10 KB": ("hbase", "hbase, body of 10 KB"),
-    "into RocksDB, 9 cells": ("rungs", "rocksdb"),
+    "into HBase, bulk load": ("hbase", "hbase native RPC, bulk load"),
+    "into HBase, calls": ("hbase", "hbase native RPC"),
+    "into RocksDB": ("rungs", "rocksdb"),
 }
 ROWS = {
     match[1]: (float(match[2]), float(match[3]))
