@@ -39,6 +39,7 @@ FIGURES: dict[str, tuple[str, ...]] = {
         rf"\| {row} \| [\d,]*\d \| [\d.]*\d s \| ([\d.]*\d) s \|": ("latency", name, "p99_s")
         for row, name in _LATENCIES.items()
     },
+    r"until readable, at ([\d,]*\d) events/s": ("latency", "50 %, native RPC", "per_s"),
     r"goes in at ([\d.]*\d) times the rate of Flume's file channel": (
         "goals", f"{_BEHIND} Flume 1.11, file channel (same guarantee)", "figure",
     ),
