@@ -135,7 +135,7 @@ def test_service_resets_the_offsets_of_its_pipeline_between_two_batches(
     service: Service, topics: Mapping[str, str]
 ) -> None:
     def reset(to: str, *more: str, code: int = 0) -> tuple[str, str]:
-        done = service.command("offsets reset", "--pipeline", RESET, "--to", to, *more)
+        done = service.command("offsets", "reset", "--pipeline", RESET, "--to", to, *more)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout, done.stderr
 

@@ -4,6 +4,7 @@ import io
 import os
 import pty
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -15,17 +16,20 @@ def on_terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[Output],
     """What is printed on a terminal of 20 columns."""
     monkeypatch.setenv("COLUMNS", "20")
 
-    def shown(show: Callable[[Output], object]) -> list[str]:
+    def printed(show: Callable[[Output], object]) -> list[str]:
         reading, writing = pty.openpty()
         with os.fdopen(writing, "w") as terminal:
             out = Output(terminal, io.StringIO(), is_plain=True)
             show(out)
             out.flush()
-            text = os.read(reading, 1 << 16).decode()
+        shown = b""
+        with suppress(OSError):  # the other end is closed, and all was read; one read may return a part
+            while part := os.read(reading, 1 << 16):
+                shown += part
         os.close(reading)
-        return text.splitlines()
+        return shown.decode().splitlines()
 
-    return shown
+    return printed
 
 
 def test_line_is_cut_to_the_columns_of_the_terminal(on_terminal):
