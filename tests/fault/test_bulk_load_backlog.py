@@ -17,6 +17,8 @@ from tests.support.servers import HBase
 BACKLOG = int(os.environ.get("BACKLOG", "120000"))
 BATCHES = 30
 """Micro-batches of the backlog: enough for all that happens while it is read."""
+MIN_READ_S = 150
+"""Seconds that the backlog takes at least: a quick machine has read it before all has happened."""
 RECOVERY_S = 300.0
 LONG_S = 3600.0
 ROWS, UNSTAGED = "attr2hbase_bulk_load_rows_total", "attr2hbase_bulk_load_unstaged_total"
@@ -88,6 +90,7 @@ def test_backlog_is_loaded_while_everything_is_killed(ledger_run: LedgerRuns, cl
         batch_size=BACKLOG // BATCHES,
         table={"bulk_load": {"from": 100}, "splits": ["4", "8", "c"]},
         store_options={"staging": str(staging), "timeout": "60s"},
+        pipeline={"max_rate": BACKLOG // MIN_READ_S},
     )
     run.produce(BACKLOG)
     killed_at(run, "after_last_send", hit=2)
