@@ -83,7 +83,7 @@ class Put:
     Attributes:
         columns: column (`family:qualifier`) -> value; never empty, and not changed after `size_bytes` was computed.
         durability: of this row.
-        size_bytes: cache of `sinks.writing.buffer.size_of`; 0 until it is computed.
+        size_bytes: cache of `sinks.folding.sizes.size_of`; 0 until it is computed.
         ttl_ms: time to live of the cells, counted from the timestamp, as the attribute `_ttl` of a mutation in HBase;
             None for that of their families, which it cannot exceed. Only for stores without a `cell_ttl_refusal`.
     """
@@ -128,6 +128,13 @@ class Delete:
 
 
 Mutation = Put | Delete
+
+
+def families_in(mutation: Mutation) -> set[bytes]:
+    """The families that a mutation names; empty for a row delete."""
+    if isinstance(mutation, Put):
+        return {column.partition(b":")[0] for column in mutation.columns}
+    return set() if mutation.family is None else {mutation.family}
 
 
 @dataclass(frozen=True, slots=True)

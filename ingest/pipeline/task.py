@@ -245,6 +245,7 @@ class Task:
             return
         counts, sampling = self._receipt.counts, self._sampling
         until_sample = sampling.until
+        ends_at_each_record = self._spec.split_per_record and self._chain.has_splits
         self._chain.split_start()
         if rank is not None:
             for destination in self._destinations.values():
@@ -261,7 +262,7 @@ class Task:
                     self._run_timed(record)
                 elif (event := self._decoded(record, self._decode)) is not None:
                     self._settle(record, self._run_chain(event))
-                if self._spec.split_per_record and self._chain.has_splits:
+                if ends_at_each_record:
                     self._end_of_chain()
                     self._chain.split_start()
             sampling.until = until_sample

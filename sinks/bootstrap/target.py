@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ingest.api import ConflictError, FamilySpec, Mutation, Store, TableSpec
+from ingest.api.cells import families_in
 from ingest.retry import Retry
 from sinks.bootstrap.dumped import require_values
 from sinks.bootstrap.reopening_store import LONG_RETRY, ReopeningStore
@@ -18,7 +19,6 @@ from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
 from sinks.writing.mutator import LARGE_BYTES, MAX_LARGE_ROWS
 from sinks.writing.retrying_store import Tables
 from sinks.writing.target import TargetLayer
-from sinks.writing.writer import families_in
 
 BUFFER_BYTES = 16 << 20
 """Bytes of mutations that are buffered; with event times they are in many calls, one for each time."""

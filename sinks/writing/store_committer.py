@@ -132,7 +132,8 @@ class StoreCommitter(Committer):
         try:
             messages, times_ms = self._prepared
             known = Prepared(declared=self._formats, features=messages, times_ms=times_ms)
-            sender.begin(timeout_s, Tables.of(known, self._batch_time_ms))
+            # a blocked attempt may have written its rows, so that these are not new
+            sender.begin(timeout_s, replace(Tables.of(known, self._batch_time_ms), new_times_ms=()))
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ingest.api import Delete, Event, MappingError, Mutation, NoTableError, Put
+from ingest.api.cells import families_in
 from ingest.api.notation import shown
 from ingest.api.store_errors import UnknownFamilyError
 from sinks.folding.sizes import size_of
@@ -118,13 +119,6 @@ class Writer:
             if self._store.capabilities.creates_families:
                 hint = "add it under `tables`, or say `families: {on_unknown: create}`"
         raise MappingError(f'no {_named(missing)} in table "{table}"', code=UnknownFamilyError.code, hint=hint)
-
-
-def families_in(mutation: Mutation) -> set[bytes]:
-    """The families that a mutation names; empty for a row delete."""
-    if isinstance(mutation, Put):
-        return {column.partition(b":")[0] for column in mutation.columns}
-    return set() if mutation.family is None else {mutation.family}
 
 
 def _named(families: Iterable[bytes]) -> str:

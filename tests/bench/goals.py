@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from tests.bench import dumps, killed_compaction
-from tests.bench.base import of_base
+from tests.bench.base_build import of_base
 from tests.bench.compaction import HBASE, ROCKSDB
 from tests.bench.counting import READ_MODIFY_WRITE, UPDATES_OF_EVENTS
 from tests.bench.hbase import (

@@ -16,7 +16,7 @@ from sinks.hbase.settings import HBaseSettings, Thrift2Settings
 from sinks.hbase.store import HBaseStore
 from sinks.writing.buffer import Chunk, WriteBuffer
 from tests.bench import ceiling, neighbour
-from tests.bench.base import is_of_base, python_of, without_base
+from tests.bench.base_build import is_of_base, python_of, without_base
 from tests.bench.committing import Flink, HappybaseConsumers
 from tests.bench.flume import Flume
 from tests.bench.neighbour import NEIGHBOURS

@@ -26,7 +26,7 @@ from tests.bench import (
     scans,
     soak,
 )
-from tests.bench.base import with_base
+from tests.bench.base_build import with_base
 from tests.bench.hbase import HBaseRungs
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.rungs import Ladder

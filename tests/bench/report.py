@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction
-from tests.bench.base import is_of_base
+from tests.bench.base_build import is_of_base
 from tests.bench.committing import CONSUMED
 from tests.bench.goals import shown, verdict, wanted
 from tests.bench.hbase import (
@@ -45,7 +45,7 @@ NAMES = {
 }
 """Benchmark -> its name in a chart, if it is a product."""
 OURS = (FILES, NATIVE, THRIFT, "rocksdb")
-COMPARED = (*PEER_RUNGS, *THRIFT_RUNGS)
+RATED = (*PEER_RUNGS, *THRIFT_RUNGS)
 """Benchmarks into HBase in the chart and in the table of CPU, if they were measured."""
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
@@ -314,7 +314,7 @@ def page(result: dict[str, Any]) -> str:
         more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
         more += _THRIFT if THRIFT in result["hbase"] else ""
         more += _of_base(result["hbase"], options)
-        peers = {rung: result["hbase"][rung]["threads"] for rung in COMPARED if rung in result["hbase"]}
+        peers = {rung: result["hbase"][rung]["threads"] for rung in RATED if rung in result["hbase"]}
         chart = "![Kafka to HBase, compared with peers](bench/hbase.svg)\n\n" if peers else ""
         parts.append(_HBASE.format(table=_table("benchmark", result["hbase"]), more=more, chart=chart))
         if peers:
@@ -359,7 +359,7 @@ def charts(result: dict[str, Any]) -> dict[str, str]:
     hbase = result.get("hbase", {})
     for file, title, runs in (
         ("rungs.svg", "Kafka to RocksDB", result.get("rungs", {})),
-        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in COMPARED if name in hbase and name in NAMES}),
+        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in RATED if name in hbase and name in NAMES}),
     ):
         if runs:
             bars = [_bar(*each) for each in runs.items()]

@@ -19,7 +19,7 @@ from ingest.spark.jars import fetch
 from ingest.spark.session import close_session, open_session
 from ingest.spark.streaming.reading import read_kafka
 from tests.bench import benthos, stages
-from tests.bench.base import is_of_base, python_of, without_base
+from tests.bench.base_build import is_of_base, python_of, without_base
 from tests.bench.watching import Processes, Sample, follow, ours
 from tests.bench.workload import PIPELINE, Workload, archived, written
 from tests.support.names import unique

@@ -8,8 +8,9 @@ cell with one time the later one may lose, unlike of two puts: whoever loads fil
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ingest.api import IngestError, Mutation, Put
+from ingest.api import IngestError, Mutation
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult, WantsFiles
+from ingest.api.cells import families_in
 from ingest.durable import file_errors
 from sinks.folding.sizes import size_of
 from sinks.hbase.hfile.cells import FileCells
@@ -98,13 +99,14 @@ class BulkLoader:
             except CALL_ERRORS as error:
                 self._calls.wait_after(error, table, attempts, is_write=True)
                 continue
-            wanted = self._wanted(table, mutations, regions, wants_files, attempts, result)
-            on_progress()
+            wanted = _wanted(mutations, regions, wants_files, result)
             if only_check:
                 indexes = [index for part in wanted for index in part.indexes]
                 self._check_confirmed(table, [mutations[index] for index in indexes], confirmed)
                 result.left += indexes
                 return result
+            wanted = self._not_full(table, wanted, attempts, result)
+            on_progress()
             loads = self._staged_loads(table, mutations, wanted, result, confirmed, on_progress)
             try:
                 on_progress()
@@ -167,26 +169,11 @@ class BulkLoader:
             part.indexes.append(index)
         return list(found.values())
 
-    def _wanted(
-        self,
-        table: str,
-        mutations: Sequence[Mutation],
-        parts: Sequence[_Part],
-        wants_files: WantsFiles,
-        attempts: Attempts,
-        result: LoadResult,
-    ) -> list[_Part]:
-        """The regions that get files; the mutations of the others are left."""
-        wanted = []
-        for part in parts:
-            size = sum(size_of(mutations[index]) for index in part.indexes)
-            if wants_files(part.region.start, len(part.indexes), size):
-                wanted.append(part)
-            else:
-                result.left += part.indexes
-        full = self._full_regions(table, wanted, attempts)
-        result.left += [index for part in wanted if part.region.name in full for index in part.indexes]
-        return [part for part in wanted if part.region.name not in full]
+    def _not_full(self, table: str, parts: Sequence[_Part], attempts: Attempts, result: LoadResult) -> list[_Part]:
+        """The regions that take one more file; the mutations of the others are left."""
+        full = self._full_regions(table, parts, attempts)
+        result.left += [index for part in parts if part.region.name in full for index in part.indexes]
+        return [part for part in parts if part.region.name not in full]
 
     def _full_regions(self, table: str, parts: Sequence[_Part], attempts: Attempts) -> set[bytes]:
         """
@@ -255,12 +242,7 @@ class BulkLoader:
         """Refuse what the files of some mutations would bypass."""
         formats = self._formats_of(table) if mutations else None
         if formats is not None:
-            families = set[bytes | None]()
-            for each in mutations:
-                if isinstance(each, Put):
-                    families.update(column.partition(b":")[0] for column in each.columns)
-                else:
-                    families.add(each.family)
+            families = set[bytes]().union(*map(families_in, mutations))
             refuse_unconfirmed(table, formats, [name for name in formats.replicated if name in families], confirmed)
 
     def _formats_of(self, table: str) -> FileFormats | None:
@@ -271,3 +253,17 @@ class BulkLoader:
             except IngestError:
                 self._formats[table] = None
         return self._formats[table]
+
+
+def _wanted(
+    mutations: Sequence[Mutation], parts: Sequence[_Part], wants_files: WantsFiles, result: LoadResult
+) -> list[_Part]:
+    """The regions that get files; the mutations of the others are left."""
+    wanted = []
+    for part in parts:
+        size = sum(size_of(mutations[index]) for index in part.indexes)
+        if wants_files(part.region.start, len(part.indexes), size):
+            wanted.append(part)
+        else:
+            result.left += part.indexes
+    return wanted

@@ -25,7 +25,7 @@ from tests.bench import (
     threads,
     watching,
 )
-from tests.bench.base import of_base, with_base, without_base
+from tests.bench.base_build import of_base, with_base, without_base
 from tests.bench.goals import GOALS, goals, verdict
 from tests.bench.latency import load_name
 from tests.bench.ready_made import batch

@@ -5,7 +5,7 @@ from dataclasses import asdict
 import pytest
 
 from tests.bench import compaction, killed_compaction, threads
-from tests.bench.base import of_base
+from tests.bench.base_build import of_base
 from tests.bench.hbase import FLUME_MEMORY, NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn
 from tests.bench.parts import GOALS, PARTS, Options, in_turn

@@ -412,6 +412,15 @@ def test_times_of_a_micro_batch_are_new_until_a_row_was_refused():
     assert Tables.of(Prepared(), None).new_times_ms == ()
 
 
+def test_rows_of_a_probe_are_not_new():
+    """The attempt that is blocked may have written them, and a later one other values with the same times."""
+    steps = InSteps(Picky())
+    committer = StoreCommitter(sender=lambda: DirectSender(steps))
+    committer.prepare(Batch("b", 900, "a"), [])
+    committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 900)]), 10.0)
+    assert steps.new_times_ms == ()
+
+
 def test_layer_that_divides_an_abandoned_chunk_makes_no_further_call():
     store = Picky()
     store.hangs_at = 2
