@@ -63,7 +63,6 @@ class BulkLoading(ABC):
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
-        only_check: bool = False,
     ) -> LoadResult:
         """
         Make mutations durable as files, those of the regions that get some; idempotent.
@@ -81,10 +80,20 @@ class BulkLoading(ABC):
             wants_files: asked for each region, more than once if a load is repeated.
             confirmed: what the load may bypass.
             on_progress: called after each step that may take seconds; what it raises ends the load.
-            only_check: all are left; if a region would get files, what they may not bypass is refused.
 
         Raises:
             StoreError: some may have been loaded; repeat the call. As `Store.apply`.
+        """
+
+    @abstractmethod
+    def check_load(
+        self, table: str, mutations: Sequence[Mutation], wants_files: WantsFiles, *, confirmed: Confirmed
+    ) -> None:
+        """
+        Refuse what `load` with these arguments would refuse to bypass, without loading anything.
+
+        Raises:
+            StoreError: the files of some mutations may not bypass something. As `Store.apply`.
         """
 
     @abstractmethod
@@ -97,6 +106,7 @@ class BulkLoading(ABC):
             confirmed: as in `load`.
 
         Raises:
-            StoreError: they cannot be written, the store begins no load, or a table or family may have none.
+            StoreError: they cannot be written, the store begins no load, the table may have none without a
+                confirmation, or no family of it may have one at all.
             IntegrityError: the disk fails.
         """

@@ -9,7 +9,7 @@ from ingest.api.bulk_load import BulkLoading
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
 from ingest.api.table_feature import TableFeature
 from sinks.bulk_load.checks import check_bulk_load
-from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
+from sinks.bulk_load.modes import BEHIND, NAME, ONLY_CALLS, ONLY_CHECKED, UP_TO_DATE, LoadRule
 from sinks.bulk_load.options import BulkLoadOptions
 
 
@@ -55,7 +55,7 @@ class BulkLoad(TableFeature[Any]):
         """Whether the pipeline is behind, if the table has files only then; or that cells are written again."""
         has_files = is_behind or not planned.only_behind
         if is_replay or (is_again and not has_files):
-            return REPLAY
+            return ONLY_CALLS
         if is_again:
-            return AGAIN
+            return ONLY_CHECKED
         return (BEHIND if is_behind else UP_TO_DATE) if planned.only_behind else None

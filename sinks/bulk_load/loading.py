@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 from ingest.api import (
@@ -16,21 +16,40 @@ from ingest.api import (
 )
 from ingest.api.bulk_load import BulkLoading
 from ingest.api.table_writer import FeatureMessages
-from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule, RegionModes
+from sinks.bulk_load.modes import BEHIND, NAME, ONLY_CALLS, ONLY_CHECKED, UP_TO_DATE, LoadRule, RegionModes
 from sinks.folding.sizes import size_of
 from sinks.writing.buffer import MAX_ROWS
 from sinks.writing.target import TargetLayer
 
 CALL_BYTES = 2 << 20
 """Of the rows of one call, as `write_buffer_size` by default: the chunks of a store with bulk load are larger."""
-MAX_WRITTEN_ROWS = 500_000
-"""Rows of a flush cycle that are known to be written, at 70 bytes each; the rows after them are written in calls."""
+MAX_SENT_ROWS = 500_000
+"""Rows of a flush cycle that are known to be sent, at 70 bytes each; the rows after them are written in calls."""
 _REFUSALS = (WriteRejectedError, UnclearRefusalError, TimestampRefusedError)
+
+
+@dataclass(slots=True)
+class _TableLoads:
+    """
+    The loads of one table.
+
+    Attributes:
+        may_load: whether regions may get files in this flush cycle.
+        only_checked: whether they get none, but are refused what files may not bypass.
+        sent: hashes of the row keys that were sent in this flush cycle; of two rows with one hash, the later one has a
+            call.
+    """
+
+    rule: LoadRule
+    modes: RegionModes
+    may_load: bool = False
+    only_checked: bool = False
+    sent: set[int] = field(default_factory=set)
 
 
 class BulkLoadingStore(TargetLayer):
     """
-    A store whose tables with bulk load get files in place of calls: for tasks and probes of a pipeline, and for jobs.
+    A store whose tables with bulk load get files in place of calls: for tasks of a pipeline, and for jobs.
 
     The chunks of all tables of the store are large, so that the rows of a region are enough for a file. What does not
     become a file is written in calls of the usual size.
@@ -52,16 +71,12 @@ class BulkLoadingStore(TargetLayer):
         super().__init__(store)
         if not isinstance(store, BulkLoading):
             raise LifecycleError(f"{store} loads no files")
-        self._store = store
-        self._rules = rules
-        self._modes = {table: RegionModes(rule) for table, rule in rules.items()}
+        self._loader: BulkLoading = store
+        self._tables = {table: _TableLoads(rule, RegionModes(rule)) for table, rule in rules.items()}
         self._clock = clock
         self._counted: Counter[tuple[str, str]] = Counter()
         self._on_progress: Callable[[], None] = _nothing
         self._new_times_ms: Collection[int] = ()
-        self._loaded_tables: frozenset[str] = frozenset()
-        self._written_before: set[str] = set()
-        self._written: dict[str, set[int]] = {}
 
     def begin(
         self, messages: FeatureMessages, on_progress: Callable[[], None], new_times_ms: Collection[int] = ()
@@ -69,19 +84,14 @@ class BulkLoadingStore(TargetLayer):
         """Start a flush cycle."""
         self._on_progress = on_progress
         self._new_times_ms = new_times_ms
-        self._written = {table: set() for table in self._modes}
-        self._written_before = set()
-        loaded = set()
-        for table, modes in self._modes.items():
+        for table, loads in self._tables.items():
             message = messages.get(table, {}).get(NAME, BEHIND)
-            modes.begin(is_behind=message != UP_TO_DATE)
-            if message == AGAIN:
-                self._written_before.add(table)
-            if message != REPLAY and modes.may_have_files and new_times_ms:
-                loaded.add(table)
-        self._loaded_tables = frozenset(loaded)
-        if loaded:
-            self._store.begin_loads()
+            loads.modes.begin(is_behind=message != UP_TO_DATE)
+            loads.may_load = message != ONLY_CALLS and loads.modes.may_have_files and bool(new_times_ms)
+            loads.only_checked = message == ONLY_CHECKED
+            loads.sent.clear()
+        if any(loads.may_load for loads in self._tables.values()):
+            self._loader.begin_loads()
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
@@ -90,38 +100,40 @@ class BulkLoadingStore(TargetLayer):
         Raises:
             StoreError: as `Store.apply`.
         """
-        if table not in self._loaded_tables:
+        loads = self._tables.get(table)
+        if loads is None or not loads.may_load:
             self._call(table, mutations, range(len(mutations)))
             return
-        written, times_ms = self._written[table], self._new_times_ms
-        if len(written) < MAX_WRITTEN_ROWS:
-            new = [
-                index
-                for index, mutation in enumerate(mutations)
-                if mutation.timestamp_ms in times_ms and mutation.ttl_ms is None and hash(mutation.row) not in written
-            ]
-        else:
-            new = []
-        others = set(range(len(mutations))).difference(new)
-        left = self._load(table, [mutations[index] for index in new]) if new else []
-        self._call(table, mutations, sorted(others.union(new[at] for at in left)))
-        if len(written) < MAX_WRITTEN_ROWS:  # a chunk that fails is sent again, with the same values
-            written.update(hash(mutation.row) for mutation in mutations)
+        new = self._new_rows(loads, mutations)
+        left: Sequence[int] = new
+        if new and loads.only_checked:
+            some = [mutations[index] for index in new]
+            self._loader.check_load(table, some, loads.modes.would_want_files, confirmed=loads.rule.confirmed)
+        elif new:
+            left = [new[at] for at in self._load(table, loads, [mutations[index] for index in new])]
+        self._call(table, mutations, sorted(set(range(len(mutations))).difference(new).union(left)))
+        if len(loads.sent) < MAX_SENT_ROWS:  # a chunk that fails is sent again, with the same values
+            loads.sent.update(hash(mutation.row) for mutation in mutations)
 
-    def _load(self, table: str, mutations: Sequence[Mutation]) -> Sequence[int]:
+    def _new_rows(self, loads: _TableLoads, mutations: Sequence[Mutation]) -> list[int]:
+        """The indexes of the mutations that may be in a file."""
+        sent, times_ms = loads.sent, self._new_times_ms
+        if len(sent) >= MAX_SENT_ROWS:
+            return []
+        return [
+            index
+            for index, mutation in enumerate(mutations)
+            if mutation.timestamp_ms in times_ms and mutation.ttl_ms is None and hash(mutation.row) not in sent
+        ]
+
+    def _load(self, table: str, loads: _TableLoads, mutations: Sequence[Mutation]) -> Sequence[int]:
         """Load files; returns the indexes of the mutations that are left."""
-        modes = self._modes[table]
         begun = self._clock()
-        result = self._store.load(
-            table,
-            mutations,
-            modes.wants_files,
-            confirmed=self._rules[table].confirmed,
-            on_progress=self._on_progress,
-            only_check=table in self._written_before,
+        result = self._loader.load(
+            table, mutations, loads.modes.wants_files, confirmed=loads.rule.confirmed, on_progress=self._on_progress
         )
         for start in result.refused:
-            modes.refuse_files(start)
+            loads.modes.refuse_files(start)
         if result.rows or result.refused or result.unstaged:
             seconds = cast("int", self._clock() - begun)  # a metric of seconds, though amounts are mostly numbers
             self._counted.update(

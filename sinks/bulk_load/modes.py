@@ -6,13 +6,17 @@ from typing import NamedTuple
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed
 
 NAME = "bulk_load"
-BEHIND, UP_TO_DATE, AGAIN, REPLAY = b"behind", b"up to date", b"again", b"replay"
+BEHIND, UP_TO_DATE, ONLY_CHECKED, ONLY_CALLS = b"behind", b"up to date", b"only checked", b"only calls"
 """
 What the driver says of an attempt. A further one at a micro-batch, and a replay, write cells again with their times,
-perhaps with other values. The further one had files if it was the first, so it is refused what they may not bypass.
+perhaps with other values, so they have calls alone. The first attempt may have had files, so a further one is refused
+what they may not bypass.
 """
 KEPT_CYCLES = 10
-"""Micro-batches for which a region keeps a mode: each first load after calls flushes the memstore of the region."""
+"""
+Flush cycles of a connection for which a region keeps a mode: each first load after calls flushes the memstore of the
+region.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +29,7 @@ class LoadRule:
         size_bytes: the same in bytes; None for any size.
         only_behind: only while the pipeline is behind.
         confirmed: what the files may bypass.
-        keeps_calls: whether a region that gets calls keeps them for some micro-batches. Rows that come in the order of
+        keeps_calls: whether a region that gets calls keeps them for some flush cycles. Rows that come in the order of
             their keys are few of a region only at its start, so it gets files as soon as they are enough.
     """
 
@@ -56,32 +60,41 @@ class RegionModes:
         self._modes: dict[bytes, _Mode] = {}
 
     def begin(self, *, is_behind: bool) -> None:
-        """Start a micro-batch."""
+        """Start a flush cycle."""
         self._cycle += 1
         self._is_behind = is_behind
 
     @property
     def may_have_files(self) -> bool:
-        """Whether a region may get files in this micro-batch."""
+        """Whether a region may get files in this flush cycle."""
         if self._is_behind or not self._rule.only_behind:
             return True
         return any(mode.has_files and self._is_kept(mode) for mode in self._modes.values())
 
     def wants_files(self, start: bytes, rows: int, size_bytes: int) -> bool:
         """Whether the rows of a region are loaded as files; the same until the region's mode may change."""
-        rule = self._rule
-        is_large = rows >= rule.rows or (rule.size_bytes is not None and size_bytes >= rule.size_bytes)
-        wanted = is_large and (self._is_behind or not rule.only_behind)
+        wanted = self._is_enough(rows, size_bytes)
         mode = self._modes.get(start)
         if mode is not None and (mode.has_files == wanted or self._is_kept(mode)):
             if wanted and mode.has_files:  # else the rest of a task, which is few rows, would end it
                 self._modes[start] = _Mode(True, self._cycle)
             return mode.has_files
-        if wanted or rule.keeps_calls:
+        if wanted or self._rule.keeps_calls:
             self._modes[start] = _Mode(wanted, self._cycle)
         else:
             self._modes.pop(start, None)
         return wanted
+
+    def would_want_files(self, start: bytes, rows: int, size_bytes: int) -> bool:
+        """What `wants_files` would answer; no region's mode changes."""
+        mode = self._modes.get(start)
+        return mode.has_files if mode is not None and self._is_kept(mode) else self._is_enough(rows, size_bytes)
+
+    def _is_enough(self, rows: int, size_bytes: int) -> bool:
+        """Whether the rows of a region without a mode are enough for files."""
+        rule = self._rule
+        is_large = rows >= rule.rows or (rule.size_bytes is not None and size_bytes >= rule.size_bytes)
+        return is_large and (self._is_behind or not rule.only_behind)
 
     def refuse_files(self, start: bytes) -> None:
         """Give a region calls, since the store has not loaded its files."""

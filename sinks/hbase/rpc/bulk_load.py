@@ -16,7 +16,7 @@ from sinks.folding.sizes import size_of
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
-from sinks.hbase.rpc.confirmed_loads import refuse_unconfirmed
+from sinks.hbase.rpc.confirmed_loads import NoLoadError, refuse_unconfirmed
 from sinks.hbase.rpc.load_calls import Load, LoadCalls
 from sinks.hbase.rpc.region_sizes import files_of_regions
 from sinks.hbase.rpc.regions import Region
@@ -81,7 +81,6 @@ class BulkLoader:
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
-        only_check: bool = False,
     ) -> LoadResult:
         """
         As `BulkLoading.load`, within the attempts.
@@ -92,36 +91,30 @@ class BulkLoader:
         """
         result = LoadResult()
         remaining: Sequence[int] = range(len(mutations))
-        refusals = failures = 0
+        refused_rounds = failed_rounds = 0
         while remaining:
-            try:
-                regions = self._by_region(table, mutations, remaining, attempts.deadline_s)
-            except CALL_ERRORS as error:
-                self._calls.wait_after(error, table, attempts, is_write=True)
-                continue
-            wanted = _wanted(mutations, regions, wants_files, result)
-            if only_check:
-                indexes = [index for part in wanted for index in part.indexes]
-                self._check_confirmed(table, [mutations[index] for index in indexes], confirmed)
-                result.left += indexes
-                return result
+            parts = self._by_region(table, mutations, remaining, attempts)
+            wanted, others = _divided(mutations, parts, wants_files)
+            result.left += others
             wanted = self._not_full(table, wanted, attempts, result)
             on_progress()
             loads = self._staged_loads(table, mutations, wanted, result, confirmed, on_progress)
             try:
                 on_progress()
-                done = self._loads.load(table, loads, attempts.deadline_s, result, on_progress)
+                done = self._loads.load(table, loads, attempts.deadline_s, on_progress)
             finally:
                 # after an unknown outcome too: a load that HBase begins later finds none
                 self._staged.remove([name for load in loads for name in load.names])
+            result.rows += sum(len(load.indexes) for load in done.loaded)
+            result.files += sum(len(load.names) for load in done.loaded)
             if done.refused:
-                refusals += 1
+                refused_rounds += 1
                 self._calls.regions.forget(table)
                 self._formats.pop(table, None)
-                if refusals >= MAX_REFUSALS:
+                if refused_rounds >= MAX_REFUSALS:
                     done.deny(done.refused)
-            failures += done.is_unknown
-            if failures >= MAX_FAILURES:
+            failed_rounds += done.has_server_failure
+            if failed_rounds >= MAX_FAILURES:
                 done.deny(done.failed)
                 done.failures.clear()
             for load in done.denied:
@@ -132,11 +125,35 @@ class BulkLoader:
                 self._calls.wait_after(done.failures[-1], table, attempts, is_write=True)
         return result
 
+    def check_load(
+        self,
+        table: str,
+        mutations: Sequence[Mutation],
+        wants_files: WantsFiles,
+        attempts: Attempts,
+        confirmed: Confirmed,
+    ) -> None:
+        """
+        As `BulkLoading.check_load`, within the attempts.
+
+        Raises:
+            ReplicatedLoadError: as in `load`.
+            CoprocessorLoadError: as in `load`.
+        """
+        parts = self._by_region(table, mutations, range(len(mutations)), attempts)
+        wanted, _ = _divided(mutations, parts, wants_files)
+        formats = self._formats_of(table) if wanted else None
+        if formats is not None:
+            families = set[bytes]().union(*(families_in(mutations[index]) for part in wanted for index in part.indexes))
+            refuse_unconfirmed(table, formats, families, confirmed)
+
     def check(self, table: str, confirmed: Confirmed) -> None:
         """As `BulkLoading.check_loading`."""
         with file_errors(self._staged):
             self._staged.remove(self._staged.write([[b"check"]]))
         formats = self._read_formats(table)
+        if not formats.families:
+            raise NoLoadError(table)
         refuse_unconfirmed(table, formats, formats.replicated, confirmed)
         self._calls.run(table, lambda deadline_s: self._begin_a_load(table, deadline_s))
 
@@ -156,18 +173,22 @@ class BulkLoader:
         self._staged.close()
 
     def _by_region(
-        self, table: str, mutations: Sequence[Mutation], indexes: Sequence[int], deadline_s: float
+        self, table: str, mutations: Sequence[Mutation], indexes: Sequence[int], attempts: Attempts
     ) -> list[_Part]:
-        regions = self._calls.regions.of(table, deadline_s)
-        found: dict[bytes, _Part] = {}
-        for index in indexes:
-            region = regions.of(mutations[index].row)
-            part = None if region is None else found.get(region.name)
-            if part is None:
-                region, server = self._calls.located(table, region)
-                part = found[region.name] = _Part(region, server, [])
-            part.indexes.append(index)
-        return list(found.values())
+        while True:
+            try:
+                regions = self._calls.regions.of(table, attempts.deadline_s)
+                found: dict[bytes, _Part] = {}
+                for index in indexes:
+                    region = regions.of(mutations[index].row)
+                    part = None if region is None else found.get(region.name)
+                    if part is None:
+                        region, server = self._calls.located(table, region)
+                        part = found[region.name] = _Part(region, server, [])
+                    part.indexes.append(index)
+                return list(found.values())
+            except CALL_ERRORS as error:
+                self._calls.wait_after(error, table, attempts, is_write=True)
 
     def _not_full(self, table: str, parts: Sequence[_Part], attempts: Attempts, result: LoadResult) -> list[_Part]:
         """The regions that take one more file; the mutations of the others are left."""
@@ -196,7 +217,7 @@ class BulkLoader:
         self,
         table: str,
         mutations: Sequence[Mutation],
-        regions: Sequence[_Part],
+        parts: Sequence[_Part],
         result: LoadResult,
         confirmed: Confirmed,
         on_progress: Callable[[], None],
@@ -204,7 +225,7 @@ class BulkLoader:
         """The staged files of some regions; the mutations of those that get none are left."""
         loads: list[Load] = []
         contents: list[list[bytes]] = []
-        for region, server, indexes in regions:
+        for region, server, indexes in parts:
             files = self._files(table, [mutations[index] for index in indexes], confirmed)
             on_progress()
             if files:
@@ -235,15 +256,8 @@ class BulkLoader:
             files = self._cells.files(mutations, formats.families, self._now_ms())
         except RefusalError:
             return None
-        refuse_unconfirmed(table, formats, [family for family in formats.replicated if family in files], confirmed)
+        refuse_unconfirmed(table, formats, files, confirmed)
         return files
-
-    def _check_confirmed(self, table: str, mutations: Sequence[Mutation], confirmed: Confirmed) -> None:
-        """Refuse what the files of some mutations would bypass."""
-        formats = self._formats_of(table) if mutations else None
-        if formats is not None:
-            families = set[bytes]().union(*map(families_in, mutations))
-            refuse_unconfirmed(table, formats, [name for name in formats.replicated if name in families], confirmed)
 
     def _formats_of(self, table: str) -> FileFormats | None:
         """The formats of the files for a table, read once in a flush cycle; None if they cannot be read."""
@@ -255,15 +269,16 @@ class BulkLoader:
         return self._formats[table]
 
 
-def _wanted(
-    mutations: Sequence[Mutation], parts: Sequence[_Part], wants_files: WantsFiles, result: LoadResult
-) -> list[_Part]:
-    """The regions that get files; the mutations of the others are left."""
-    wanted = []
+def _divided(
+    mutations: Sequence[Mutation], parts: Sequence[_Part], wants_files: WantsFiles
+) -> tuple[list[_Part], list[int]]:
+    """The regions that get files, and the indexes of the mutations of the others."""
+    wanted: list[_Part] = []
+    others: list[int] = []
     for part in parts:
         size = sum(size_of(mutations[index]) for index in part.indexes)
         if wants_files(part.region.start, len(part.indexes), size):
             wanted.append(part)
         else:
-            result.left += part.indexes
-    return wanted
+            others += part.indexes
+    return wanted, others

@@ -1,6 +1,6 @@
-"""What files in place of calls may bypass only if the pipeline file confirms it."""
+"""What the files of a table may not do: what they bypass has to be confirmed in the pipeline file."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 from ingest.api import StoreRefusedError
 from ingest.api.bulk_load import Confirmed
@@ -38,9 +38,23 @@ class CoprocessorLoadError(StoreRefusedError):
         )
 
 
-def refuse_unconfirmed(table: str, formats: FileFormats, replicated: Sequence[bytes], confirmed: Confirmed) -> None:
-    """Raise the error of a load that bypasses what is not confirmed, into replicated families among others."""
-    if replicated and not confirmed.replicated:
+class NoLoadError(StoreRefusedError):
+    """A table with bulk load in which no family may have files, so that all rows go in calls."""
+
+    code = "bulk_load_no_family"
+    remedy = "Write `bulk_load: never`, or change the table."
+
+    def __init__(self, table: str) -> None:
+        super().__init__(
+            f'table "{table}" has bulk load, but no family that may have files: the table is read-only, or each family '
+            "is encrypted or has `NEW_VERSION_BEHAVIOR`",
+            hint="write `bulk_load: never`",
+        )
+
+
+def refuse_unconfirmed(table: str, formats: FileFormats, families: Container[bytes], confirmed: Confirmed) -> None:
+    """Raise the error of a load of files into some families that bypasses what is not confirmed."""
+    if not confirmed.replicated and any(family in families for family in formats.replicated):
         raise ReplicatedLoadError(table, formats.replicated)
     if formats.coprocessors and not confirmed.coprocessors:
         raise CoprocessorLoadError(table, formats.coprocessors)

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from ingest.api import IngestError
-from ingest.api.bulk_load import LoadResult
 from sinks.hbase.errors import Kind
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
@@ -55,24 +54,18 @@ class Round:
     One attempt to load files.
 
     Attributes:
+        loaded: those whose files HBase has loaded.
         refused: those whose files HBase has not loaded, for a reason that it does not say.
         denied: those that need no other attempt.
         failed: those whose calls failed, and may have been executed.
         failures: the errors of these calls.
     """
 
+    loaded: list[Load] = field(default_factory=list)
     refused: list[Load] = field(default_factory=list)
     denied: list[Load] = field(default_factory=list)
     failed: list[Load] = field(default_factory=list)
     failures: list[Exception] = field(default_factory=list)
-
-    def answer(self, load: Load, result: LoadResult, *, is_loaded: bool) -> None:
-        """HBase has answered whether it has loaded some files."""
-        if is_loaded:
-            result.rows += len(load.indexes)
-            result.files += len(load.names)
-        else:
-            self.refused.append(load)
 
     def fail(self, load: Load, error: Exception) -> None:
         """The call for some files has failed."""
@@ -83,7 +76,7 @@ class Round:
             self.failures.append(error)
 
     @property
-    def is_unknown(self) -> bool:
+    def has_server_failure(self) -> bool:
         """Whether HBase has failed for a reason of which nothing is known."""
         return any(isinstance(error, RemoteError) and error.kind is Kind.UNAVAILABLE for error in self.failures)
 
@@ -116,7 +109,6 @@ class LoadCalls:
         table: str,
         loads: Sequence[Load],
         deadline_s: float,
-        result: LoadResult,
         on_progress: Callable[[], None],
     ) -> Round:
         """Load what is staged, with one call for each region; all are in flight together."""
@@ -145,7 +137,7 @@ class LoadCalls:
                 except (RemoteError, ConnectionLostError, WireError) as error:
                     done.fail(load, error)
                 else:
-                    done.answer(load, result, is_loaded=is_loaded)
+                    (done.loaded if is_loaded else done.refused).append(load)
                 sent.popleft()
                 on_progress()
         finally:

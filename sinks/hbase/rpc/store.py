@@ -107,19 +107,19 @@ class RpcStore(HBaseStore, BulkLoading):
         *,
         confirmed: Confirmed = NOTHING_CONFIRMED,
         on_progress: Callable[[], None] = lambda: None,
-        only_check: bool = False,
     ) -> LoadResult:
         """Load files; the store needs `staging`."""
         attempts = Attempts(self.settings.timeout, on_busy=self._busy_waits.append)
         return self._opened_loader().load(
-            table,
-            mutations,
-            wants_files,
-            attempts,
-            confirmed=confirmed,
-            on_progress=on_progress,
-            only_check=only_check,
+            table, mutations, wants_files, attempts, confirmed=confirmed, on_progress=on_progress
         )
+
+    def check_load(
+        self, table: str, mutations: Sequence[Mutation], wants_files: WantsFiles, *, confirmed: Confirmed
+    ) -> None:
+        """Look at the families and the table; the store needs `staging`."""
+        attempts = Attempts(self.settings.timeout, on_busy=self._busy_waits.append)
+        self._opened_loader().check_load(table, mutations, wants_files, attempts, confirmed)
 
     def check_loading(self, table: str, *, confirmed: Confirmed) -> None:
         """Write a file to the folder, look at the families, and begin a load; the store needs `staging`."""

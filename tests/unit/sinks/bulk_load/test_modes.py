@@ -32,7 +32,7 @@ def test_auto_gives_files_only_while_the_pipeline_is_behind():
     assert always.wants_files(REGION, 100, 0)
 
 
-def test_region_keeps_its_mode_for_ten_micro_batches():
+def test_region_keeps_its_mode_for_ten_flush_cycles():
     modes = modes_of(AUTO)
     assert modes.wants_files(REGION, 100, 0)
     for _ in range(KEPT_CYCLES - 1):
@@ -71,7 +71,7 @@ def test_calls_for_long_do_not_delay_files():
     assert modes.wants_files(REGION, 100, 0)
 
 
-def test_region_whose_files_are_refused_has_calls_for_ten_micro_batches():
+def test_region_whose_files_are_refused_has_calls_for_ten_flush_cycles():
     modes = modes_of(ALWAYS)
     assert modes.wants_files(REGION, 100, 0)
     modes.refuse_files(REGION)
@@ -92,6 +92,16 @@ def test_region_whose_rows_come_in_the_order_of_their_keys_has_files_as_soon_as_
         assert not modes.wants_files(REGION, 100, 0)
         modes.begin(is_behind=True)
     assert modes.wants_files(REGION, 100, 0)
+
+
+def test_question_without_a_load_changes_no_mode():
+    modes = modes_of(ALWAYS)
+    assert [modes.would_want_files(REGION, rows, 0) for rows in (100, 99)] == [True, False]
+    assert not modes.wants_files(REGION, 99, 0)
+    assert not modes.would_want_files(REGION, 100, 0), "it has calls now"
+    for _ in range(KEPT_CYCLES):
+        modes.begin(is_behind=True)
+    assert modes.would_want_files(REGION, 100, 0)
 
 
 def test_regions_have_modes_of_their_own():

@@ -13,7 +13,7 @@ from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
 from ingest.plan.features import TableMessages, has_large_chunks
 from ingest.service.committers import committers_of
-from sinks.bulk_load.modes import AGAIN, BEHIND, NAME, REPLAY, UP_TO_DATE, LoadRule
+from sinks.bulk_load.modes import BEHIND, NAME, ONLY_CALLS, ONLY_CHECKED, UP_TO_DATE, LoadRule
 from sinks.writing.messages import Prepared
 from tests.support.problems import problems_of
 
@@ -76,21 +76,21 @@ def test_tasks_learn_whether_the_pipeline_is_behind_if_it_matters(path: Path, me
     assert TableMessages(features, lambda: is_behind).prepare("s", 0).messages == {"t": {NAME: message}}
 
 
-@pytest.mark.parametrize(("is_behind", "message"), [(True, AGAIN), (False, REPLAY)])
+@pytest.mark.parametrize(("is_behind", "message"), [(True, ONLY_CHECKED), (False, ONLY_CALLS)])
 def test_tasks_learn_that_an_attempt_is_not_the_first_at_its_micro_batch(
     path: Path, message: bytes, *, is_behind: bool
 ):
-    """Also of one that an earlier start of the service has begun; REPLAY: calls without a look at files."""
+    """Also of one that an earlier start of the service has begun; without files nothing is checked either."""
     file = configuration(path, "auto")
     features = plan_of(file, file.pipelines["p"], Catalog()).features["s"]
     messages = TableMessages(features, lambda: is_behind, begun_ms=7)
-    first, new = {"t": {NAME: message}, "u": {NAME: AGAIN}}, {"t": {NAME: BEHIND if is_behind else UP_TO_DATE}}
+    first, new = {"t": {NAME: message}, "u": {NAME: ONLY_CHECKED}}, {"t": {NAME: BEHIND if is_behind else UP_TO_DATE}}
     assert [messages.prepare("s", time_ms).messages for time_ms in (7, 7, 9, 9)] == [first, first, new, first]
 
 
 @pytest.mark.parametrize(
     ("is_replay", "messages"),
-    [(False, {"t": {NAME: BEHIND}}), (True, {"t": {NAME: REPLAY}, "u": {NAME: REPLAY}})],
+    [(False, {"t": {NAME: BEHIND}}), (True, {"t": {NAME: ONLY_CALLS}, "u": {NAME: ONLY_CALLS}})],
 )
 def test_tasks_of_a_replay_learn_that_it_is_one(path: Path, messages: object, *, is_replay: bool):
     file = configuration(path, "auto")
@@ -106,7 +106,7 @@ def test_tasks_of_a_replay_into_an_empty_table_learn_that_they_are_behind(path: 
     plan = replace(plan_of(file, file.pipelines["p"], Catalog()), is_replay=True, empty=empty)
     committer = committers_of(file, plan, {}, check_owner=lambda: None)["s"]
     messages = Prepared.unpacked(committer.prepare(Batch("b", 0, "1"), ())).features
-    assert messages == {"t": {NAME: BEHIND}, "u": {NAME: REPLAY}}
+    assert messages == {"t": {NAME: BEHIND}, "u": {NAME: ONLY_CALLS}}
 
 
 def test_sink_with_times_of_events_is_refused(path: Path):

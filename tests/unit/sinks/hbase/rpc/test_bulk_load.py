@@ -25,7 +25,7 @@ from sinks.hbase.hfile.writer import FileFormat
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader
 from sinks.hbase.rpc.cluster import Cluster
-from sinks.hbase.rpc.confirmed_loads import CoprocessorLoadError, ReplicatedLoadError
+from sinks.hbase.rpc.confirmed_loads import CoprocessorLoadError, NoLoadError, ReplicatedLoadError
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
@@ -365,12 +365,14 @@ def test_table_with_coprocessors_is_refused_unless_it_is_confirmed(hbase: FakeHB
 
 
 def test_further_attempt_is_refused_what_its_files_would_bypass_and_loads_none(hbase: FakeHBase, loader: BulkLoader):
+    def check(mutations: list[Mutation], *, wants: bool) -> None:
+        loader.check_load("t", mutations, lambda *_: wants, Attempts(5.0), NOTHING_CONFIRMED)
+
     with pytest.raises(ReplicatedLoadError, match='table "t" has replicated families, "g"'):
-        loader.load("t", PUTS, lambda *_: True, Attempts(5.0), only_check=True)
-    assert loader.load("t", PUTS, lambda *_: False, Attempts(5.0), only_check=True) == LoadResult(left=[0, 1, 2, 3])
-    others: list[Mutation] = [Put(b"a", {b"f:q": b"v"}, 1), Delete(b"b", 1, b"f")]
-    assert loader.load("t", others, lambda *_: True, Attempts(5.0), only_check=True).left == [0, 1]
-    assert set(hbase.methods) == {"Scan"}, "it neither loads files nor waits until there are fewer"
+        check(PUTS, wants=True)
+    check(PUTS, wants=False)
+    check([Put(b"a", {b"f:q": b"v"}, 1), Delete(b"b", 1, b"f")], wants=True)
+    assert set(hbase.methods) == {"Scan"}, "it neither loads files nor asks how many a region has"
 
 
 def test_replicated_family_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
@@ -410,6 +412,14 @@ def test_load_that_is_abandoned_leaves_no_staged_file(hbase: FakeHBase, loader: 
         loader.load("t", PUTS, lambda *_: True, Attempts(5.0), confirmed=CONFIRMED, on_progress=end)
     assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
     assert ("BulkLoadHFile" in hbase.methods) == (last >= 8)
+
+
+def test_check_refuses_a_table_of_which_no_family_may_have_files(hbase: FakeHBase, loader: BulkLoader):
+    """All rows would go in calls, without a word."""
+    hbase.formats = FileFormats({})
+    with pytest.raises(NoLoadError, match='table "t" has bulk load, but no family that may have files'):
+        loader.check("t", CONFIRMED)
+    assert hbase.methods == []
 
 
 def test_check_writes_a_file_looks_at_the_families_and_begins_a_load(
