@@ -9,6 +9,7 @@ HBase as a store.
     paging        which rows a scan requests next from a server
     shell         commands for the hbase shell
     tcp           TCP connections to servers of HBase
+    protobuf      messages of Protocol Buffers
     refusals      what HBase can never write
     errors        what an exception of HBase means, and our error for it
 """

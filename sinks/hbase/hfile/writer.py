@@ -8,7 +8,7 @@ from sinks.hbase.hfile.blocks import BlockWriter, Kind
 from sinks.hbase.hfile.bloom import bloom_meta
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.index import MAX_BYTES, Entry, Root, index_of
-from sinks.hbase.rpc.wire import data, number, varint
+from sinks.hbase.protobuf import data, number, varint
 
 DEFAULT_BLOCK_BYTES = 64 << 10
 LENGTH_BYTES = 8

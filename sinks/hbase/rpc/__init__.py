@@ -1,7 +1,6 @@
 """
 HBase by its native RPC, without a Thrift server.
 
-    wire          messages of Protocol Buffers
     stream        bytes to and from one server, with deadlines
     tls           TLS of a stream
     protection    a stream whose bytes are wrapped

@@ -26,7 +26,7 @@ from functools import partial
 from ingest.api import Cell, Delete, Mutation, Put, Row
 from sinks.hbase import refusals
 from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
-from sinks.hbase.rpc.wire import WireError
+from sinks.hbase.protobuf import WireError
 
 PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
 """Types of a cell: a value; a marker that hides one version, one for all older versions, and one for a family."""

@@ -14,6 +14,7 @@ from typing import NamedTuple, TypeVar
 from ingest.api import FamilySpec, NoTableError, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import TableExistsError, schema_error
+from sinks.hbase.protobuf import Message, WireError, data, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
@@ -30,7 +31,6 @@ from sinks.hbase.rpc.schema import (
     table_schema,
     with_attributes,
 )
-from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 T = TypeVar("T")
 

@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from ingest.api import Delete, Durability, Mutation
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import Message, WireError, data, number, read_varint, varint
 from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.requests import DELETE, DURABILITIES, PUT, region_specifier
-from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
 from sinks.hbase.ttl import ATTRIBUTE, ttl_value
 
 MAX_ROWS = 5000

@@ -5,9 +5,9 @@ Source: MutateRequest, MutationProto and Condition of Client.proto; Comparator.p
 """
 
 from ingest.api import Durability, split_column
+from sinks.hbase.protobuf import Message, data, number
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import DURABILITIES, PUT
-from sinks.hbase.rpc.wire import Message, data, number
 
 _EQUAL = 2  # CompareType
 _BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"

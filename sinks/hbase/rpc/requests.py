@@ -7,7 +7,7 @@ Source: HBase.proto, Client.proto.
 from collections.abc import Sequence
 
 from ingest.api import ALL_TIMES, Durability, TimeRange, split_column
-from sinks.hbase.rpc.wire import data, number
+from sinks.hbase.protobuf import data, number
 
 PUT, DELETE = 2, 3
 """MutationType of a MutationProto."""

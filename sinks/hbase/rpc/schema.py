@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import DEFAULT_BLOCK_BYTES, FileFormat
-from sinks.hbase.rpc.wire import Message, data
+from sinks.hbase.protobuf import Message, data
 
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
 _MAX_DIGITS = 10

@@ -9,7 +9,7 @@ from ingest.api import MAX_ROW_KEY_BYTES, MAX_TIME_MS, Delete, Mutation, Put
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
-from sinks.hbase.rpc.wire import Message
+from sinks.hbase.protobuf import Message
 from tests.support.hfile_reader import StoredCell, StoredFile, read_hfile
 
 PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14

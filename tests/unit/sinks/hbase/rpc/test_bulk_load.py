@@ -22,6 +22,7 @@ from ingest.api import (
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.protobuf import Message, data, flag, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader
 from sinks.hbase.rpc.cluster import Cluster
@@ -31,7 +32,6 @@ from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
-from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.clock import Clock
 from tests.support.hfile_reader import read_hfile
 from tests.support.rows_server import meta_answer, registry_answer

@@ -5,6 +5,7 @@ import pytest
 from ingest.api import FamilySpec, TableSpec
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.protobuf import Message, data
 from sinks.hbase.rpc.schema import (
     FileFormats,
     attributes_in,
@@ -17,7 +18,6 @@ from sinks.hbase.rpc.schema import (
     table_schema,
     with_attributes,
 )
-from sinks.hbase.rpc.wire import Message, data
 
 
 @pytest.mark.parametrize(
