@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol
 from ingest.api import Delete, Mutation, Put
 from sinks.hbase import refusals
 from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
-from sinks.hbase.hfile.writer import LENGTH_BYTES, FileFormat, FileWriter, Summary
+from sinks.hbase.hfile.writer import LENGTH_BYTES, FileWriter, HFileFormat, Summary
 from sinks.hbase.key_value import DELETE_COLUMN, DELETE_FAMILY, FIXED_KEY_BYTES, PUT, STAMP, marker_kind, stamp
 
 _HEAD = struct.Struct(">IIH")
@@ -92,7 +92,7 @@ class _Rows:
 class _Writers(dict[bytes, FileWriter]):
     """Family -> what writes its file; made at its first row."""
 
-    def __init__(self, formats: Mapping[bytes, FileFormat]) -> None:
+    def __init__(self, formats: Mapping[bytes, HFileFormat]) -> None:
         super().__init__()
         self._formats = formats
 
@@ -122,7 +122,7 @@ class FileCells:
         self._heads = HeadCount()
 
     def files(
-        self, mutations: Sequence[Mutation], formats: Mapping[bytes, FileFormat], created_ms: int
+        self, mutations: Sequence[Mutation], formats: Mapping[bytes, HFileFormat], created_ms: int
     ) -> dict[bytes, list[bytes]]:
         """
         The file of each family that has cells, in pieces.

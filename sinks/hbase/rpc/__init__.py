@@ -25,6 +25,8 @@ HBase by its native RPC, without a Thrift server.
     reading       gets and scans
     region_sizes  sizes of regions
     schema        tables and families as messages
+    loadable_table
+                  what a table says of the files that may be loaded into it
     master        calls of the active master
     store         the store
 """

@@ -18,10 +18,10 @@ from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.confirmed_loads import refuse_unconfirmed
 from sinks.hbase.rpc.load_calls import Load, LoadCalls
+from sinks.hbase.rpc.loadable_table import LoadableTable
 from sinks.hbase.rpc.region_sizes import files_of_regions
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
-from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
 from sinks.hbase.rpc.stream import Address
 
@@ -59,7 +59,7 @@ class BulkLoader:
         self,
         calls: RepeatedCalls,
         staged: StagedFiles,
-        formats: Callable[[str], FileFormats],
+        formats: Callable[[str], LoadableTable],
         now_ms: Callable[[], int],
         *,
         max_cell_bytes: int,
@@ -68,7 +68,7 @@ class BulkLoader:
         self._staged = staged
         self._loads = LoadCalls(calls.cluster, staged.url_of)
         self._read_formats = formats
-        self._formats: dict[str, FileFormats | None] = {}
+        self._formats: dict[str, LoadableTable | None] = {}
         self._now_ms = now_ms
         self._cells = FileCells(max_cell_bytes)
 
@@ -245,7 +245,7 @@ class BulkLoader:
             families = set[bytes]().union(*map(families_in, mutations))
             refuse_unconfirmed(table, formats, [name for name in formats.replicated if name in families], confirmed)
 
-    def _formats_of(self, table: str) -> FileFormats | None:
+    def _formats_of(self, table: str) -> LoadableTable | None:
         """The formats of the files for a table, read once in a flush cycle; None if they cannot be read."""
         if table not in self._formats:
             try:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ingest.api import StoreRefusedError
 from ingest.api.bulk_load import Confirmed
 from ingest.api.notation import shown
-from sinks.hbase.rpc.schema import FileFormats
+from sinks.hbase.rpc.loadable_table import LoadableTable
 
 
 class ReplicatedLoadError(StoreRefusedError):
@@ -38,7 +38,7 @@ class CoprocessorLoadError(StoreRefusedError):
         )
 
 
-def refuse_unconfirmed(table: str, formats: FileFormats, replicated: Sequence[bytes], confirmed: Confirmed) -> None:
+def refuse_unconfirmed(table: str, formats: LoadableTable, replicated: Sequence[bytes], confirmed: Confirmed) -> None:
     """Raise the error of a load that bypasses what is not confirmed, into replicated families among others."""
     if replicated and not confirmed.replicated:
         raise ReplicatedLoadError(table, formats.replicated)
