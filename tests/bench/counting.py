@@ -29,6 +29,7 @@ from ingest.pipeline.splits import first_places, ranked
 from ingest.plan.assemble import live_chain, live_decoder, live_mappers, live_task, plan_of
 from ingest.plan.plan import Plan
 from ingest.receipt import TaskStatus
+from sinks.hbase.protobuf import data, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.cluster import Cluster
@@ -36,7 +37,6 @@ from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.requests import columns_message, region_specifier
 from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.row_format import RowFormat

@@ -7,8 +7,8 @@ from contextlib import closing
 import pytest
 
 from ingest.api import FamilySpec, Put, TableSpec
+from sinks.hbase.protobuf import data, number
 from sinks.hbase.rpc.store import RpcStore
-from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.local import ServerProcess

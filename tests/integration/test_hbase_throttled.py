@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ingest.api import BusyWait, FamilySpec, Put, Scan, StoreBusyError, TableSpec
+from sinks.hbase.protobuf import data, number
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import data, number
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from tests.support.local import HBaseServer, jars

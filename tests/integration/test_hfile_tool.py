@@ -7,7 +7,7 @@ from pathlib import Path
 from ingest.api import Delete, Put
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.hfile.writer import HFileFormat
 from tests.support.local import HBaseServer, jars
 
 SUPPORT = Path(__file__).parents[1] / "support"
@@ -22,7 +22,7 @@ def test_hbase_reads_the_file_of_each_codec(tmp_path: Path):
     puts.append(Put(b"wide", {b"f:a": os.urandom(300_000)}, 5))
     deletes = [Delete(b"d%03d" % number, 9, family=b"f", qualifier=b"q", exact=bool(number % 2)) for number in range(9)]
     contents = {
-        f"{codec.name}.{size}": FileFormat(codec, size, index_bytes=4 * size)
+        f"{codec.name}.{size}": HFileFormat(codec, size, index_bytes=4 * size)
         for codec in Codec
         for size in ((500,) if codec is not Codec.NONE else (500, 1 << 16))
     }
@@ -30,7 +30,7 @@ def test_hbase_reads_the_file_of_each_codec(tmp_path: Path):
     for name, form in contents.items():
         files[name] = FileCells(10 << 20).files(puts, {b"f": form}, 1)
     markers = [*deletes, Delete(b"e", 9, family=b"f")]
-    files["deletes"] = FileCells(10 << 20).files(markers, {b"f": FileFormat()}, 1)
+    files["deletes"] = FileCells(10 << 20).files(markers, {b"f": HFileFormat()}, 1)
     for name, content in files.items():
         (tmp_path / name).write_bytes(b"".join(content[b"f"]))
     read = _read(tmp_path, [str(tmp_path / name) for name in files])

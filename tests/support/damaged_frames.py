@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from hypothesis import strategies as st
 
-from sinks.hbase.rpc.wire import Message, WireError, data, delimited, number, read_varint, varint
+from sinks.hbase.protobuf import Message, WireError, data, delimited, number, read_varint, varint
 from tests.support.rpc_server import framed
 
 Value: TypeAlias = "int | bytes | list[Field]"

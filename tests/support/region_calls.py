@@ -4,12 +4,12 @@ import random
 import struct
 
 from ingest.api import Durability, split_column
+from sinks.hbase.protobuf import Message, data, flag, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import decoded
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import DURABILITIES, region_specifier
 from sinks.hbase.rpc.store import RpcStore
-from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.waiting import reached
 
 _AMOUNT = struct.Struct(">q")

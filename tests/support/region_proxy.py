@@ -13,7 +13,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
-from sinks.hbase.rpc.wire import data, number
+from sinks.hbase.protobuf import data, number
 from tests.support.local import free_ports
 from tests.support.proxy import Direction, Proxy
 

@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from ingest.api import FamilySpec, Put, TableSpec
+from sinks.hbase.protobuf import Message, data, flag, number
 from sinks.hbase.rpc.cells import CellEncoder, decoded
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.schema import table_name, table_schema
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
 TABLE = TableSpec("t", (FamilySpec(b"f"),), splits=(b"m",))

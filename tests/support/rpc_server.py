@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
+from sinks.hbase.protobuf import Message, data, delimited, number, varint
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, data, delimited, number, varint
 
 
 class Request(NamedTuple):

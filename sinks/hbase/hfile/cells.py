@@ -1,9 +1,8 @@
 """
 Mutations as the sorted cells of each family.
 
-A cell is a KeyValue, as in a block of cells (`sinks.hbase.rpc.cells`), but without its length before it. HBase orders
-cells by row key, family and qualifier, then the newest first, then the highest type first: a marker before the put that
-it hides.
+A cell is a KeyValue (`sinks.hbase.key_value`). HBase orders cells by row key, family and qualifier, then the newest
+first, then the highest type first: a marker before the put that it hides.
 """
 
 import struct
@@ -17,13 +16,10 @@ from typing import NamedTuple, Protocol
 from ingest.api import Delete, Mutation, Put
 from sinks.hbase import refusals
 from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
-from sinks.hbase.hfile.writer import LENGTH_BYTES, FileFormat, FileWriter, Summary
-from sinks.hbase.rpc.cells import DELETE, DELETE_COLUMN, DELETE_FAMILY, PUT
+from sinks.hbase.hfile.writer import LENGTH_BYTES, FileWriter, HFileFormat, Summary
+from sinks.hbase.key_value import DELETE_COLUMN, DELETE_FAMILY, FIXED_KEY_BYTES, PUT, STAMP, marker_kind, stamp
 
 _HEAD = struct.Struct(">IIH")
-_STAMP = struct.Struct(">QB")
-_FIXED_KEY_BYTES = 12
-"""Of a key: the lengths of row key and family, timestamp and type."""
 _EXTRA_BYTES = 4
 """With these a server counts the size of a cell, for which it has a maximum (`refusals.check_cell_bytes`)."""
 
@@ -96,7 +92,7 @@ class _Rows:
 class _Writers(dict[bytes, FileWriter]):
     """Family -> what writes its file; made at its first row."""
 
-    def __init__(self, formats: Mapping[bytes, FileFormat]) -> None:
+    def __init__(self, formats: Mapping[bytes, HFileFormat]) -> None:
         super().__init__()
         self._formats = formats
 
@@ -126,7 +122,7 @@ class FileCells:
         self._heads = HeadCount()
 
     def files(
-        self, mutations: Sequence[Mutation], formats: Mapping[bytes, FileFormat], created_ms: int
+        self, mutations: Sequence[Mutation], formats: Mapping[bytes, HFileFormat], created_ms: int
     ) -> dict[bytes, list[bytes]]:
         """
         The file of each family that has cells, in pieces.
@@ -160,7 +156,7 @@ class FileCells:
     def _of_puts(self, puts: list[Put], rows: Mapping[bytes, _RowTaker]) -> dict[bytes, Summary]:
         """Add the rows of puts without a common row key, sorted; each is joined from kept pieces."""
         puts.sort(key=attrgetter("row"))
-        stamps = {time_ms: _stamp(time_ms, PUT) for time_ms in {put.timestamp_ms for put in puts}}
+        stamps = {time_ms: stamp(time_ms, PUT) for time_ms in {put.timestamp_ms for put in puts}}
         used: list[_Shape] = []
         try:
             self._assemble(puts, stamps, rows, used)
@@ -176,14 +172,14 @@ class FileCells:
         """Add the rows of puts to those of their families, and the shapes that they have."""
         shapes = self._shapes
         for put in puts:
-            row, columns, stamp = put.row, put.columns, stamps[put.timestamp_ms]
+            row, columns, end = put.row, put.columns, stamps[put.timestamp_ms]
             shape = shapes.get((len(row), *columns)) or self._new_shape(row, tuple(columns))
             if not shape.puts:
                 used.append(shape)
             shape.puts += 1
             shape.times_ms.add(put.timestamp_ms)
             for family, assemble, values, _, _ in shape.parts:
-                rows[family].add(row, assemble(row, stamp, values(columns)))
+                rows[family].add(row, assemble(row, end, values(columns)))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...]) -> _Shape:
         refusals.check_row(row)
@@ -211,7 +207,7 @@ class FileCells:
             assembler([heads[size] for size in sizes], between),
             _values_of(tuple(column for _, column in names), columns),
             len(names),
-            sum(sizes) + len(names) * (row_bytes + _FIXED_KEY_BYTES),
+            sum(sizes) + len(names) * (row_bytes + FIXED_KEY_BYTES),
         )
 
     def _of_any(self, mutations: Sequence[Mutation], rows: Mapping[bytes, _Rows]) -> dict[bytes, Summary]:
@@ -230,10 +226,10 @@ class FileCells:
             summary = found.setdefault(family, Summary(0, 0, time_ms, time_ms, None))
             column_bytes = len(family) + len(qualifier)
             head = self._head(len(row), column_bytes, len(value))
-            stamp = _STAMP.pack(time_ms, -kind)
-            rows[family].add_to(row, b"".join((head, row, bytes((len(family),)), family, qualifier, stamp, value)))
+            end = STAMP.pack(time_ms, -kind)
+            rows[family].add_to(row, b"".join((head, row, bytes((len(family),)), family, qualifier, end, value)))
             summary.cells += 1
-            summary.key_bytes += len(row) + column_bytes + _FIXED_KEY_BYTES
+            summary.key_bytes += len(row) + column_bytes + FIXED_KEY_BYTES
             # a marker for all cells up to a time is in the range of each of them; else a read of it skips the file
             covered_ms = 0 if -kind in {DELETE_COLUMN, DELETE_FAMILY} else time_ms
             summary.earliest_ms = min(summary.earliest_ms, covered_ms)
@@ -246,7 +242,7 @@ class FileCells:
 
     def _head(self, row_bytes: int, column_bytes: int, value_bytes: int) -> bytes:
         """The bytes before the row key."""
-        key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+        key_bytes = row_bytes + column_bytes + FIXED_KEY_BYTES
         refusals.check_cell_bytes(_EXTRA_BYTES + LENGTH_BYTES + key_bytes + value_bytes, self._max_cell_bytes)
         return _HEAD.pack(key_bytes, value_bytes, row_bytes)
 
@@ -301,10 +297,4 @@ def _marker(delete: Delete) -> _Key:
     """The marker of a delete in a family."""
     family = delete.family or b""
     refusals.check_family(family)
-    kind = DELETE_FAMILY if delete.qualifier is None else DELETE if delete.exact else DELETE_COLUMN
-    return delete.row, family, delete.qualifier or b"", -delete.timestamp_ms, -kind
-
-
-def _stamp(time_ms: int, kind: int) -> bytes:
-    refusals.check_time(time_ms)
-    return _STAMP.pack(time_ms, kind)
+    return delete.row, family, delete.qualifier or b"", -delete.timestamp_ms, -marker_kind(delete)

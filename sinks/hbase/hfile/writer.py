@@ -8,7 +8,7 @@ from sinks.hbase.hfile.blocks import BlockWriter, Kind
 from sinks.hbase.hfile.bloom import bloom_meta
 from sinks.hbase.hfile.codecs import Codec
 from sinks.hbase.hfile.index import MAX_BYTES, Entry, Root, index_of
-from sinks.hbase.rpc.wire import data, number, varint
+from sinks.hbase.protobuf import data, number, varint
 
 DEFAULT_BLOCK_BYTES = 64 << 10
 LENGTH_BYTES = 8
@@ -23,7 +23,7 @@ _COMPARATOR = b"org.apache.hadoop.hbase.KeyValue$KVComparator"
 
 
 @dataclass(frozen=True, slots=True)
-class FileFormat:
+class HFileFormat:
     """
     How a file is written.
 
@@ -72,7 +72,7 @@ class FileWriter:
         form: the file's format.
     """
 
-    def __init__(self, form: FileFormat) -> None:
+    def __init__(self, form: HFileFormat) -> None:
         self._form = form
         self._block_bytes = form.block_bytes
         self._blocks = BlockWriter(form.codec)
@@ -166,7 +166,7 @@ def _map_of(info: Mapping[bytes, bytes]) -> bytes:
 
 
 def _trailer(
-    cells: int, form: FileFormat, root: Root, entries: list[Entry], offsets: tuple[int, int], plain_bytes: int
+    cells: int, form: HFileFormat, root: Root, entries: list[Entry], offsets: tuple[int, int], plain_bytes: int
 ) -> bytes:
     """A FileTrailerProto, as long as every trailer of this version."""
     root_offset, info_offset = offsets

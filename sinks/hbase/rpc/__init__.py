@@ -1,7 +1,6 @@
 """
 HBase by its native RPC, without a Thrift server.
 
-    wire          messages of Protocol Buffers
     stream        bytes to and from one server, with deadlines
     tls           TLS of a stream
     protection    a stream whose bytes are wrapped
@@ -26,6 +25,8 @@ HBase by its native RPC, without a Thrift server.
     reading       gets and scans
     region_sizes  sizes of regions
     schema        tables and families as messages
+    loadable_table
+                  what a table says of the files that may be loaded into it
     master        calls of the active master
     store         the store
 """

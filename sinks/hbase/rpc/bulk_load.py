@@ -18,10 +18,10 @@ from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.confirmed_loads import NoLoadError, refuse_unconfirmed
 from sinks.hbase.rpc.load_calls import Load, LoadCalls
+from sinks.hbase.rpc.loadable_table import LoadableTable
 from sinks.hbase.rpc.region_sizes import files_of_regions
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
-from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
 from sinks.hbase.rpc.stream import Address
 
@@ -50,7 +50,7 @@ class BulkLoader:
     Args:
         calls: to the cluster.
         staged: files in the folder that HBase sees.
-        formats: returns the formats of the files for a table; raises as a read of the store.
+        loadable: returns what may be loaded into a table; raises as a read of the store.
         now_ms: the time, in milliseconds since the epoch.
         max_cell_bytes: larger cells are left to calls, which refuse them.
     """
@@ -59,7 +59,7 @@ class BulkLoader:
         self,
         calls: RepeatedCalls,
         staged: StagedFiles,
-        formats: Callable[[str], FileFormats],
+        loadable: Callable[[str], LoadableTable],
         now_ms: Callable[[], int],
         *,
         max_cell_bytes: int,
@@ -67,8 +67,8 @@ class BulkLoader:
         self._calls = calls
         self._staged = staged
         self._loads = LoadCalls(calls.cluster, staged.url_of)
-        self._read_formats = formats
-        self._formats: dict[str, FileFormats | None] = {}
+        self._read_loadable = loadable
+        self._loadable: dict[str, LoadableTable | None] = {}
         self._now_ms = now_ms
         self._cells = FileCells(max_cell_bytes)
 
@@ -110,7 +110,7 @@ class BulkLoader:
             if done.refused:
                 refused_rounds += 1
                 self._calls.regions.forget(table)
-                self._formats.pop(table, None)
+                self._loadable.pop(table, None)
                 if refused_rounds >= MAX_REFUSALS:
                     done.deny(done.refused)
             failed_rounds += done.has_server_failure
@@ -142,19 +142,19 @@ class BulkLoader:
         """
         parts = self._by_region(table, mutations, range(len(mutations)), attempts)
         wanted, _ = _divided(mutations, parts, wants_files)
-        formats = self._formats_of(table) if wanted else None
-        if formats is not None:
+        loadable = self._loadable_of(table) if wanted else None
+        if loadable is not None:
             families = set[bytes]().union(*(families_in(mutations[index]) for part in wanted for index in part.indexes))
-            refuse_unconfirmed(table, formats, families, confirmed)
+            refuse_unconfirmed(table, loadable, families, confirmed)
 
     def check(self, table: str, confirmed: Confirmed) -> None:
         """As `BulkLoading.check_loading`."""
         with file_errors(self._staged):
             self._staged.remove(self._staged.write([[b"check"]]))
-        formats = self._read_formats(table)
-        if not formats.families:
+        loadable = self._read_loadable(table)
+        if not loadable.families:
             raise NoLoadError(table)
-        refuse_unconfirmed(table, formats, formats.replicated, confirmed)
+        refuse_unconfirmed(table, loadable, loadable.replicated, confirmed)
         self._calls.run(table, lambda deadline_s: self._begin_a_load(table, deadline_s))
 
     def _begin_a_load(self, table: str, deadline_s: float) -> None:
@@ -165,11 +165,11 @@ class BulkLoader:
 
     def begin(self) -> None:
         """Forget the families of tables: their attributes may have been changed."""
-        self._formats.clear()
+        self._loadable.clear()
 
     def close(self) -> None:
         """Forget the families of tables, and remove the folder of staged files."""
-        self._formats.clear()
+        self._loadable.clear()
         self._staged.close()
 
     def _by_region(
@@ -249,24 +249,24 @@ class BulkLoader:
         self, table: str, mutations: Sequence[Mutation], confirmed: Confirmed
     ) -> dict[bytes, list[bytes]] | None:
         """The file of each family, in pieces; None if only a call can write the mutations, or say what is wrong."""
-        formats = self._formats_of(table)
-        if formats is None or not formats.families:
+        loadable = self._loadable_of(table)
+        if loadable is None or not loadable.families:
             return None
         try:
-            files = self._cells.files(mutations, formats.families, self._now_ms())
+            files = self._cells.files(mutations, loadable.families, self._now_ms())
         except RefusalError:
             return None
-        refuse_unconfirmed(table, formats, files, confirmed)
+        refuse_unconfirmed(table, loadable, files, confirmed)
         return files
 
-    def _formats_of(self, table: str) -> FileFormats | None:
-        """The formats of the files for a table, read once in a flush cycle; None if they cannot be read."""
-        if table not in self._formats:
+    def _loadable_of(self, table: str) -> LoadableTable | None:
+        """What may be loaded into a table, read once in a flush cycle; None if they cannot be read."""
+        if table not in self._loadable:
             try:
-                self._formats[table] = self._read_formats(table)
+                self._loadable[table] = self._read_loadable(table)
             except IngestError:
-                self._formats[table] = None
-        return self._formats[table]
+                self._loadable[table] = None
+        return self._loadable[table]
 
 
 def _divided(

@@ -1,22 +1,8 @@
 """
 Mutations as a block of cells, and a block of cells as rows: the format of `KeyValueCodec`.
 
-Sources: `org.apache.hadoop.hbase.codec.KeyValueCodec`, which writes the length of each cell before it;
-`org.apache.hadoop.hbase.KeyValue` for the cell itself; `CellType` of Cell.proto. All numbers are big-endian::
-
-    4  length of what follows
-    4  length of the key: all from the row key's length to the type
-    4  length of the value
-    2  length of the row key
-       row key
-    1  length of the family
-       family
-       qualifier
-    8  timestamp in ms
-    1  type
-       value
-
-`assembling` joins the cells of a put.
+Source: `org.apache.hadoop.hbase.codec.KeyValueCodec`, which writes the length of each cell before it, in four bytes.
+`sinks.hbase.key_value` has the cell itself.
 """
 
 import struct
@@ -26,15 +12,10 @@ from functools import partial
 from ingest.api import Cell, Delete, Mutation, Put, Row
 from sinks.hbase import refusals
 from sinks.hbase.assembling import MAX_SHAPES, Assemble, HeadCount, Heads, assembler
-from sinks.hbase.rpc.wire import WireError
-
-PUT, DELETE, DELETE_COLUMN, DELETE_FAMILY = 4, 8, 12, 14
-"""Types of a cell: a value; a marker that hides one version, one for all older versions, and one for a family."""
+from sinks.hbase.key_value import FIXED_KEY_BYTES, PUT, STAMP, marker_kind, stamp
+from sinks.hbase.protobuf import WireError
 
 _LENGTHS = struct.Struct(">IIIH")
-_STAMP = struct.Struct(">QB")
-_FIXED_KEY_BYTES = 12
-"""Of a key: the lengths of row key and family, timestamp and type."""
 _Shape = tuple[int | bytes, ...]
 """The length of the row key, then the columns."""
 
@@ -62,7 +43,7 @@ class CellEncoder:
             RefusalError: it can never be written.
         """
         if put.timestamp_ms != self._time_ms:
-            self._stamp, self._time_ms = _stamp(put.timestamp_ms, PUT), put.timestamp_ms
+            self._stamp, self._time_ms = stamp(put.timestamp_ms, PUT), put.timestamp_ms
         if put.ttl_ms is not None:
             refusals.check_ttl(put.ttl_ms, put.timestamp_ms)
         row = put.row
@@ -83,16 +64,13 @@ class CellEncoder:
         refusals.check_row(delete.row)
         family = delete.family
         if family is None:
-            _stamp(delete.timestamp_ms, DELETE_FAMILY)
+            refusals.check_time(delete.timestamp_ms)
             return b""
         refusals.check_family(family)
-        if delete.qualifier is None:
-            kind, qualifier = DELETE_FAMILY, b""
-        else:
-            kind, qualifier = DELETE if delete.exact else DELETE_COLUMN, delete.qualifier
-        stamp = _stamp(delete.timestamp_ms, kind)
+        qualifier = delete.qualifier or b""
+        end = stamp(delete.timestamp_ms, marker_kind(delete))
         head = _head(len(delete.row), len(family) + len(qualifier), self._max_cell_bytes, 0)
-        return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, stamp))
+        return b"".join((head, delete.row, bytes((len(family),)), family, qualifier, end))
 
     def _new_shape(self, row: bytes, columns: tuple[bytes, ...], key: _Shape) -> Assemble:
         refusals.check_row(row)
@@ -137,10 +115,10 @@ def decoded(block: bytes) -> Iterator[tuple[bytes, Cell]]:
             raise WireError(f"a cell of {size} bytes at byte {at} of {len(block)}")
         family_at = row_end + 1
         family_end = family_at + block[row_end]
-        stamp_at = value_at - _STAMP.size
+        stamp_at = value_at - STAMP.size
         if family_end > stamp_at:
             raise WireError(f"a cell at byte {at} has a family of {block[row_end]} bytes")
-        time_ms, _ = _STAMP.unpack_from(block, stamp_at)
+        time_ms, _ = STAMP.unpack_from(block, stamp_at)
         yield (
             block[at + _LENGTHS.size : row_end],
             Cell(
@@ -164,15 +142,10 @@ def row_of(cells: Iterable[tuple[bytes, Cell]]) -> Row | None:
 
 def _head(row_bytes: int, column_bytes: int, max_cell_bytes: int, value_bytes: int) -> bytes:
     """The bytes before the row key; raises `RefusalError` if the cell is too large."""
-    key_bytes = row_bytes + column_bytes + _FIXED_KEY_BYTES
+    key_bytes = row_bytes + column_bytes + FIXED_KEY_BYTES
     size = 8 + key_bytes + value_bytes
     refusals.check_cell_bytes(4 + size, max_cell_bytes)
     return _LENGTHS.pack(size, key_bytes, value_bytes, row_bytes)
-
-
-def _stamp(time_ms: int, kind: int) -> bytes:
-    refusals.check_time(time_ms)
-    return _STAMP.pack(time_ms, kind)
 
 
 def _column(column: bytes) -> bytes:

@@ -16,11 +16,11 @@ from ingest.api import LifecycleError, StoreRefusedError
 from ingest.formats.addresses import is_this_machine
 from ingest.server_kinds import HBASE, server_instead
 from sinks.hbase.errors import unavailable_because
+from sinks.hbase.protobuf import Message, WireError
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, CredentialsError, LoginError, RemoteError
 from sinks.hbase.rpc.sasl import Login, Logins
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, WireError
 
 _REGISTRY = "ClientMetaService"
 _MAX_PORT = 65535

@@ -5,7 +5,7 @@ from collections.abc import Container, Sequence
 from ingest.api import StoreRefusedError
 from ingest.api.bulk_load import Confirmed
 from ingest.api.notation import shown
-from sinks.hbase.rpc.schema import FileFormats
+from sinks.hbase.rpc.loadable_table import LoadableTable
 
 
 class ReplicatedLoadError(StoreRefusedError):
@@ -52,9 +52,9 @@ class NoLoadError(StoreRefusedError):
         )
 
 
-def refuse_unconfirmed(table: str, formats: FileFormats, families: Container[bytes], confirmed: Confirmed) -> None:
+def refuse_unconfirmed(table: str, loadable: LoadableTable, families: Container[bytes], confirmed: Confirmed) -> None:
     """Raise the error of a load of files into some families that bypasses what is not confirmed."""
-    if not confirmed.replicated and any(family in families for family in formats.replicated):
-        raise ReplicatedLoadError(table, formats.replicated)
-    if formats.coprocessors and not confirmed.coprocessors:
-        raise CoprocessorLoadError(table, formats.coprocessors)
+    if not confirmed.replicated and any(family in families for family in loadable.replicated):
+        raise ReplicatedLoadError(table, loadable.replicated)
+    if loadable.coprocessors and not confirmed.coprocessors:
+        raise CoprocessorLoadError(table, loadable.coprocessors)

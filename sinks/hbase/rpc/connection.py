@@ -22,11 +22,11 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ingest.hadoop_user import hadoop_user
+from sinks.hbase.protobuf import Message, WireError, data, delimited, flag, number, varint
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.protection import ProtectedStream
 from sinks.hbase.rpc.sasl import Login, log_in
 from sinks.hbase.rpc.stream import Address, Stream
-from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES
 
 MAX_IDLE_S = 60.0

@@ -27,11 +27,11 @@ from weakref import WeakKeyDictionary
 
 from ingest.api import MAX_ROW_KEY_BYTES, FuzzyPattern, Scan
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import data, flag
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import RemoteError
 from sinks.hbase.rpc.regions import Region
 from sinks.hbase.rpc.scanner import Bounds, ClientScanner, scan_message
-from sinks.hbase.rpc.wire import data, flag
 
 _FUZZY = b"org.apache.hadoop.hbase.filter.FuzzyRowFilter"
 _FIXED, _ANY = b"\x00", b"\x01"

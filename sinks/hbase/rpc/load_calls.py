@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from ingest.api import IngestError
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import Message, WireError, data, flag
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
@@ -25,7 +26,6 @@ from sinks.hbase.rpc.repeating import CALL_ERRORS
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.schema import table_name
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, WireError, data, flag
 
 _PASSING = frozenset([Kind.MOVED, Kind.BUSY, Kind.UNAVAILABLE])
 """What an exception means if a later load may succeed; after any other one the rows are left to calls at once."""

@@ -14,23 +14,22 @@ from typing import NamedTuple, TypeVar
 from ingest.api import FamilySpec, NoTableError, NotFoundError, SchemaError, StoreUnavailableError, TableSpec
 from ingest.api.notation import shown
 from sinks.hbase.errors import TableExistsError, schema_error
+from sinks.hbase.protobuf import Message, WireError, data, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, store_error, unavailable
+from sinks.hbase.rpc.loadable_table import LoadableTable, loadable_table
 from sinks.hbase.rpc.schema import (
-    FileFormats,
     attributes_in,
     families_of,
     family_of,
     family_schema,
-    file_formats,
     name_of,
     replicated_in,
     table_name,
     table_schema,
     with_attributes,
 )
-from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 T = TypeVar("T")
 
@@ -90,14 +89,14 @@ class Master:
             return found
         return ()
 
-    def file_formats(self, table: str) -> FileFormats:
+    def loadable_table(self, table: str) -> LoadableTable:
         """
-        As `schema.file_formats`.
+        As `loadable_table.loadable_table`.
 
         Raises:
             NotFoundError: there is no such table.
         """
-        for found in self._described(table, file_formats):
+        for found in self._described(table, loadable_table):
             return found
         raise NotFoundError(f'there is no table "{table}"')
 

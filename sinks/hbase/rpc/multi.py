@@ -17,10 +17,10 @@ from typing import NamedTuple
 
 from ingest.api import Delete, Durability, Mutation
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import Message, WireError, data, number, read_varint, varint
 from sinks.hbase.rpc.cells import cell_count
 from sinks.hbase.rpc.errors import RemoteError
-from sinks.hbase.rpc.requests import DELETE, DURABILITIES, PUT, region_specifier
-from sinks.hbase.rpc.wire import Message, WireError, data, number, read_varint, varint
+from sinks.hbase.rpc.requests import DURABILITIES, MUTATION_DELETE, MUTATION_PUT, region_specifier
 from sinks.hbase.ttl import ATTRIBUTE, ttl_value
 
 MAX_ROWS = 5000
@@ -95,14 +95,14 @@ class MultiEncoder:
         if _has_cells(mutation):
             (action,) = self._of_kind(mutation, range(at, at + 1))
             return action
-        whole_row = data(1, mutation.row) + number(2, DELETE) + number(4, mutation.timestamp_ms)
+        whole_row = data(1, mutation.row) + number(2, MUTATION_DELETE) + number(4, mutation.timestamp_ms)
         return _action(at, whole_row + _durability(mutation))
 
     def _of_kind(self, mutation: Mutation, indexes: range) -> list[bytes]:
         """Actions that differ from that of a mutation in their index alone."""
-        key = (DELETE if type(mutation) is Delete else PUT, cell_count(mutation), mutation.durability)
+        key = (MUTATION_DELETE if type(mutation) is Delete else MUTATION_PUT, cell_count(mutation), mutation.durability)
         if mutation.ttl_ms is not None:  # not kept: each put may have another one
-            kind = number(2, PUT) + _ttl(mutation.ttl_ms) + _durability(mutation) + number(8, key[1])
+            kind = number(2, MUTATION_PUT) + _ttl(mutation.ttl_ms) + _durability(mutation) + number(8, key[1])
             return [_action(at, kind) for at in indexes]
         kept = self._actions.get(key)
         if kept is None or len(kept) < indexes.stop:

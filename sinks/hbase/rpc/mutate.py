@@ -5,9 +5,9 @@ Source: MutateRequest, MutationProto and Condition of Client.proto; Comparator.p
 """
 
 from ingest.api import Durability, split_column
+from sinks.hbase.protobuf import Message, data, number
 from sinks.hbase.rpc.connection import Answer
-from sinks.hbase.rpc.requests import DURABILITIES, PUT
-from sinks.hbase.rpc.wire import Message, data, number
+from sinks.hbase.rpc.requests import DURABILITIES, MUTATION_PUT
 
 _EQUAL = 2  # CompareType
 _BINARY_COMPARATOR = b"org.apache.hadoop.hbase.filter.BinaryComparator"
@@ -26,7 +26,7 @@ def check_and_put(row: bytes, column: bytes, *, before: bytes | None, value: byt
     family, qualifier = split_column(column)
     # ColumnValue: family 1, qualifier_value 2; QualifierValue: qualifier 1, value 2
     cell = data(1, family) + data(2, data(1, qualifier or b"") + data(2, value))
-    mutation = data(1, row) + number(2, PUT) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])
+    mutation = data(1, row) + number(2, MUTATION_PUT) + data(3, cell) + number(6, DURABILITIES[Durability.SYNC])
     # Condition, Comparator, BinaryComparator, ByteArrayComparable
     comparator = data(1, _BINARY_COMPARATOR) + data(2, data(1, data(1, before or b"")))
     condition = data(1, row) + data(2, family) + data(3, qualifier or b"") + number(4, _EQUAL) + data(5, comparator)

@@ -8,6 +8,7 @@ from itertools import islice
 from ingest.api import MAX_ROW_KEY_BYTES, Row, Scan, ScanCounts, StoreUnavailableError, TimeRange, split_column
 from sinks.hbase.errors import NoFamilyError
 from sinks.hbase.paging import Paging
+from sinks.hbase.protobuf import Message, WireError, data, number
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.filters import ServerFilters
@@ -15,7 +16,6 @@ from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import columns_message, time_range_message
 from sinks.hbase.rpc.scanner import ScannedRow
 from sinks.hbase.rpc.table_scan import TableScan, size_of
-from sinks.hbase.rpc.wire import Message, WireError, data, number
 
 
 class Reader:

@@ -7,10 +7,10 @@ Source: AdminService of Admin.proto, which every region server has; RegionLoad o
 from collections.abc import Iterable
 
 from ingest.api import StoredRegion
+from sinks.hbase.protobuf import Message, data
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.schema import table_name
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, data
 
 _MIB = 1 << 20
 

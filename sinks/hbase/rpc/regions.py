@@ -18,10 +18,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from sinks.hbase.errors import Kind, error_of_kind
+from sinks.hbase.protobuf import Message, WireError
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.scanner import Bounds, ClientScanner, ScannedRow, scan_message
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, WireError
 
 META = b"hbase:meta,,1"
 CLIENT_SERVICE = "ClientService"

@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from ingest.api import IngestError
 from sinks.hbase.errors import Kind, NoFamilyError, read_error
+from sinks.hbase.protobuf import WireError, data
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer
@@ -12,7 +13,6 @@ from sinks.hbase.rpc.errors import REPEATED, ConnectionLostError, RemoteError, s
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region, RegionCache
 from sinks.hbase.rpc.requests import region_specifier
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import WireError, data
 
 T = TypeVar("T")
 

@@ -7,9 +7,9 @@ Source: HBase.proto, Client.proto.
 from collections.abc import Sequence
 
 from ingest.api import ALL_TIMES, Durability, TimeRange, split_column
-from sinks.hbase.rpc.wire import data, number
+from sinks.hbase.protobuf import data, number
 
-PUT, DELETE = 2, 3
+MUTATION_PUT, MUTATION_DELETE = 2, 3
 """MutationType of a MutationProto."""
 DURABILITIES = {Durability.SKIP: 1, Durability.ASYNC: 2, Durability.SYNC: 3, Durability.FSYNC: 4}
 """Durability of a MutationProto; 0 is that of the table."""

@@ -14,10 +14,10 @@ from itertools import islice
 from typing import NamedTuple
 
 from ingest.api import ALL_TIMES, Cell, TimeRange
+from sinks.hbase.protobuf import Message, WireError, data, flag, number
 from sinks.hbase.rpc.cells import decoded, row_of
 from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.requests import columns_message, region_specifier, time_range_message
-from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 _PAGE_BYTES = 2 << 20
 """A server ends a page at the cell with which it becomes larger (`hbase.client.scanner.max.result.size`)."""

@@ -7,22 +7,16 @@ are those of `ColumnFamilyDescriptorBuilder`. All attributes are text, and one t
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import NamedTuple
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import DEFAULT_BLOCK_BYTES, FileFormat
-from sinks.hbase.rpc.wire import Message, data
+from sinks.hbase.protobuf import Message, data
 
 _FOREVER_S = 2**31 - 1  # HBase's TTL for cells that never expire
 _MAX_DIGITS = 10
 """Of a number, which has 31 bits."""
-_VERSIONS, _TTL, _COMPRESSION, _BLOOM = b"VERSIONS", b"TTL", b"COMPRESSION", b"BLOOMFILTER"
-_SCOPE = b"REPLICATION_SCOPE"
-_BLOCK_BYTES, _ENCRYPTION = b"BLOCKSIZE", b"ENCRYPTION"
-_IN_ORDER = b"NEW_VERSION_BEHAVIOR"
-_READ_ONLY, _COPROCESSOR = b"READONLY", b"coprocessor$"
-"""Attributes of a table: one, and the start of one for each coprocessor."""
+COMPRESSION, BLOOM = b"COMPRESSION", b"BLOOMFILTER"
+"""Attributes of a family."""
+_VERSIONS, _TTL, _SCOPE = b"VERSIONS", b"TTL", b"REPLICATION_SCOPE"
 _DEFAULTS = {
     "BLOCKCACHE": "true",
     "BLOCKSIZE": "65536",
@@ -43,12 +37,6 @@ _DEFAULTS = {
     "REPLICATION_SCOPE": "0",
 }
 """Of attributes that a family does not have, as in `ColumnFamilyDescriptorBuilder`."""
-_CODECS = {b"NONE": Codec.NONE, b"SNAPPY": Codec.SNAPPY, b"LZ4": Codec.LZ4}
-"""
-Compression of a family -> that of files that are loaded into it; `gz` for the others, as every HBase has it.
-
-For `zstd`, Hadoop's codec and those of HBase have different frames, and neither says which of them a cluster has.
-"""
 
 
 def table_name(name: str) -> bytes:
@@ -83,8 +71,8 @@ def family_schema(
     attributes = {
         _VERSIONS: b"%d" % family.versions,
         _TTL: b"%d" % (_FOREVER_S if family.ttl_s is None else family.ttl_s),
-        _COMPRESSION: family.compression.upper().encode(),
-        _BLOOM: family.bloom.upper().encode(),
+        COMPRESSION: family.compression.upper().encode(),
+        BLOOM: family.bloom.upper().encode(),
     }
     return _schema(family.name, before, attributes | _encoded(others))
 
@@ -99,7 +87,7 @@ def _encoded(attributes: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def _schema(name: bytes, before: Message | None, changed: Mapping[bytes, bytes]) -> bytes:
-    attributes = {**(_attributes(before) if before is not None else {}), **changed}
+    attributes = {**(raw_attributes(before) if before is not None else {}), **changed}
     parts = [data(1, name)]
     parts += [data(2, data(1, name) + data(2, value)) for name, value in attributes.items()]
     if before is not None:
@@ -114,12 +102,12 @@ def families_of(table: Message) -> tuple[FamilySpec, ...]:
 
 def attributes_in(table: Message) -> dict[bytes, dict[str, str]]:
     """Family -> name -> value of the attributes in a TableSchema besides the options, with HBase's defaults."""
-    options = {_VERSIONS, _TTL, _COMPRESSION, _BLOOM}
+    options = {_VERSIONS, _TTL, COMPRESSION, BLOOM}
     return {
         each.data(1): _DEFAULTS
         | {
             name.decode("ascii", "replace"): value.decode("utf-8", "replace")
-            for name, value in _attributes(each).items()
+            for name, value in raw_attributes(each).items()
             if name not in options
         }
         for each in table.messages(3)
@@ -128,51 +116,7 @@ def attributes_in(table: Message) -> dict[bytes, dict[str, str]]:
 
 def replicated_in(table: Message) -> tuple[bytes, ...]:
     """Names of the families in a TableSchema that are replicated to other clusters."""
-    return tuple(each.data(1) for each in table.messages(3) if _attributes(each).get(_SCOPE, b"0") != b"0")
-
-
-class FileFormats(NamedTuple):
-    """
-    The files that may be loaded into a table.
-
-    Attributes:
-        families: family -> format of its files. One that is encrypted gets none, nor one in which the order of writes
-            decides what a delete hides, nor any of a table that is read only, which HBase checks for calls alone.
-        replicated: families that are replicated to other clusters.
-        coprocessors: classes of the table's coprocessors.
-    """
-
-    families: dict[bytes, FileFormat]
-    replicated: tuple[bytes, ...] = ()
-    coprocessors: tuple[str, ...] = ()
-
-
-def file_formats(table: Message) -> FileFormats:
-    """The files that may be loaded into a table, given its TableSchema."""
-    found = {}
-    of_table = _attributes(table)
-    is_read_only = of_table.get(_READ_ONLY, b"").lower() == b"true"
-    for each in table.messages(3):
-        attributes = _attributes(each)
-        if is_read_only or _ENCRYPTION in attributes or attributes.get(_IN_ORDER, b"").lower() == b"true":
-            continue
-        found[each.data(1)] = FileFormat(
-            _CODECS.get(attributes.get(_COMPRESSION, b"NONE").upper(), Codec.GZ),
-            _number(attributes.get(_BLOCK_BYTES), DEFAULT_BLOCK_BYTES),
-            has_bloom=attributes.get(_BLOOM, b"ROW").upper() == b"ROW",
-        )
-    return FileFormats(found, replicated_in(table), _coprocessors(of_table))
-
-
-def _coprocessors(attributes: Mapping[bytes, bytes]) -> tuple[str, ...]:
-    """Classes of coprocessors: the second part of `JAR|CLASS|PRIORITY|ARGUMENTS`; the whole if it has no such parts."""
-    names = []
-    for name, value in sorted(attributes.items()):
-        if name.startswith(_COPROCESSOR):
-            text = value.decode("utf-8", "replace")
-            parts = text.split("|")
-            names.append(parts[1].strip() if len(parts) > 1 else text)
-    return tuple(names)
+    return tuple(each.data(1) for each in table.messages(3) if raw_attributes(each).get(_SCOPE, b"0") != b"0")
 
 
 def family_of(table: Message, name: bytes) -> Message | None:
@@ -180,21 +124,23 @@ def family_of(table: Message, name: bytes) -> Message | None:
     return next((each for each in table.messages(3) if each.data(1) == name), None)
 
 
-def _family(schema: Message) -> FamilySpec:
-    attributes = _attributes(schema)
-    ttl_s = _number(attributes.get(_TTL), _FOREVER_S)
-    return FamilySpec(
-        name=schema.data(1),
-        versions=_number(attributes.get(_VERSIONS), 1),
-        ttl_s=ttl_s if 0 < ttl_s < _FOREVER_S else None,
-        compression=attributes.get(_COMPRESSION, b"NONE").decode("ascii", "replace").lower(),
-        bloom=attributes.get(_BLOOM, b"ROW").decode("ascii", "replace").lower(),
-    )
-
-
-def _attributes(schema: Message) -> dict[bytes, bytes]:
+def raw_attributes(schema: Message) -> dict[bytes, bytes]:
+    """The attributes that a TableSchema or ColumnFamilySchema has, without defaults."""
     return {pair.data(1): pair.data(2) for pair in schema.messages(2)}
 
 
-def _number(value: bytes | None, default: int) -> int:
+def number_in(value: bytes | None, default: int) -> int:
+    """The number in an attribute; the default if there is none."""
     return int(value) if value is not None and value.isdigit() and len(value) <= _MAX_DIGITS else default
+
+
+def _family(schema: Message) -> FamilySpec:
+    attributes = raw_attributes(schema)
+    ttl_s = number_in(attributes.get(_TTL), _FOREVER_S)
+    return FamilySpec(
+        name=schema.data(1),
+        versions=number_in(attributes.get(_VERSIONS), 1),
+        ttl_s=ttl_s if 0 < ttl_s < _FOREVER_S else None,
+        compression=attributes.get(COMPRESSION, b"NONE").decode("ascii", "replace").lower(),
+        bloom=attributes.get(BLOOM, b"ROW").decode("ascii", "replace").lower(),
+    )

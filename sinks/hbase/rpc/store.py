@@ -133,7 +133,7 @@ class RpcStore(HBaseStore, BulkLoading):
             self._loader = BulkLoader(
                 self._calls,
                 StagedFiles(staging, secrets.token_hex(8), now_ms),
-                self._master.file_formats,
+                self._master.loadable_table,
                 now_ms,
                 max_cell_bytes=self.settings.max_cell_bytes,
             )

@@ -21,6 +21,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import WireError
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder
@@ -31,7 +32,6 @@ from sinks.hbase.rpc.multi import MAX_ROW_BYTES, BatchFailure, MultiEncoder, fai
 from sinks.hbase.rpc.regions import CLIENT_SERVICE, Region
 from sinks.hbase.rpc.repeating import CALL_ERRORS, RepeatedCalls
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import WireError
 
 MAX_IN_FLIGHT = 2
 """

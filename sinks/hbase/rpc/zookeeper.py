@@ -17,9 +17,9 @@ from kazoo.exceptions import KazooException, NoNodeError
 from kazoo.handlers.threading import KazooTimeoutError
 
 from ingest.api import StoreUnavailableError
+from sinks.hbase.protobuf import Message, WireError
 from sinks.hbase.rpc.cluster import Coordinates, server_address
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, WireError
 
 _MAGIC = b"\xff"
 _PBUF = b"PBUF"

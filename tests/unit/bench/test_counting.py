@@ -9,7 +9,7 @@ from ingest.api import Scan
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
-from sinks.hbase.rpc.wire import Message
+from sinks.hbase.protobuf import Message
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.scanning.table_reader import TableReader

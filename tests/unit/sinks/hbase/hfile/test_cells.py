@@ -6,12 +6,12 @@ from ingest.api import Delete, Mutation, Put
 from sinks.hbase import assembling
 from sinks.hbase.hfile import cells
 from sinks.hbase.hfile.cells import FileCells
-from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.hfile.writer import HFileFormat
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc.cells import CellEncoder
 from tests.support.hfile_reader import StoredFile, read_hfile
 
-FORMATS = {b"f": FileFormat()}
+FORMATS = {b"f": HFileFormat()}
 
 
 def stored(cells: FileCells, mutations: list[Mutation]) -> StoredFile:

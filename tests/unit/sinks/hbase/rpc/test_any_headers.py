@@ -8,9 +8,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from sinks.hbase.protobuf import data, flag, number, varint
 from sinks.hbase.rpc.connection import Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
-from sinks.hbase.rpc.wire import data, flag, number, varint
 from tests.support.rpc_server import RpcServer, framed, soon
 
 POSTED, OTHER, CALL = 1, 2, 3

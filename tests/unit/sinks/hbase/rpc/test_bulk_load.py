@@ -21,24 +21,24 @@ from ingest.api import (
 )
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult
 from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.hfile.writer import HFileFormat
+from sinks.hbase.protobuf import Message, data, flag, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.bulk_load import MAX_FAILURES, BulkLoader
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.confirmed_loads import CoprocessorLoadError, NoLoadError, ReplicatedLoadError
+from sinks.hbase.rpc.loadable_table import LoadableTable
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
-from sinks.hbase.rpc.schema import FileFormats
 from sinks.hbase.rpc.staged_files import StagedFiles
-from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.clock import Clock
 from tests.support.hfile_reader import read_hfile
 from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, RpcServers
 
 CONFIRMED = Confirmed(replicated=True)
-FORMATS = FileFormats({b"f": FileFormat(), b"g": FileFormat(Codec.GZ)}, (b"g",))
+FORMATS = LoadableTable({b"f": HFileFormat(), b"g": HFileFormat(Codec.GZ)}, (b"g",))
 PUTS: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
 Answer = Callable[[Request, bytes], bytes | None]
 """To a call BulkLoadHFile, given the name of the region."""
@@ -80,7 +80,7 @@ class FakeHBase:
     stored: list[dict[bytes, int] | None] = field(default_factory=list)
     edges: list[bytes] = field(default_factory=lambda: [b"", b"m", b""])
     methods: list[str] = field(default_factory=list)
-    formats: FileFormats = FORMATS
+    formats: LoadableTable = FORMATS
     reads: int = 0
     cleanups: list[Answer] = field(default_factory=list)
     server: RpcServer = field(init=False)
@@ -114,7 +114,7 @@ class FakeHBase:
         self.files.append((region, content))
         return (self.answers.pop(0) if self.answers else loaded)(request, region)
 
-    def read_formats(self, _table: str) -> FileFormats:
+    def read_formats(self, _table: str) -> LoadableTable:
         self.reads += 1
         return self.formats
 
@@ -324,7 +324,7 @@ def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: B
     """They are asked for once in a flush cycle: a master that is away takes seconds to say nothing."""
     reads = []
 
-    def formats(table: str) -> FileFormats:
+    def formats(table: str) -> LoadableTable:
         reads.append(table)
         raise NotFoundError("no table")
 
@@ -340,7 +340,7 @@ def test_families_are_read_once_in_each_flush_cycle(hbase: FakeHBase, loader: Bu
     for _ in range(2):
         assert load(loader).rows == 4
     assert hbase.reads == 1
-    hbase.formats = FileFormats({}, (b"g",))
+    hbase.formats = LoadableTable({}, (b"g",))
     assert load(loader).rows == 4
     loader.begin()
     assert load(loader) == LoadResult(left=[0, 1, 2, 3])
@@ -416,7 +416,7 @@ def test_load_that_is_abandoned_leaves_no_staged_file(hbase: FakeHBase, loader: 
 
 def test_check_refuses_a_table_of_which_no_family_may_have_files(hbase: FakeHBase, loader: BulkLoader):
     """All rows would go in calls, without a word."""
-    hbase.formats = FileFormats({})
+    hbase.formats = LoadableTable({})
     with pytest.raises(NoLoadError, match='table "t" has bulk load, but no family that may have files'):
         loader.check("t", CONFIRMED)
     assert hbase.methods == []

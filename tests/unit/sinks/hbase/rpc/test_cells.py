@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from ingest.api import MAX_FAMILY_BYTES, MAX_ROW_KEY_BYTES, MAX_TIME_MS, Cell, Delete, Put
 from sinks.hbase import assembling
+from sinks.hbase.protobuf import WireError
 from sinks.hbase.refusals import RefusalError
 from sinks.hbase.rpc import cells
 from sinks.hbase.rpc.cells import CellEncoder, cell_count, decoded, row_of
-from sinks.hbase.rpc.wire import WireError
 
 FAMILIES = st.binary(min_size=1, max_size=4).map(lambda name: name.replace(b":", b"_"))
 COLUMNS = st.tuples(FAMILIES, st.binary(max_size=6)).map(b":".join)

@@ -5,11 +5,11 @@ from collections.abc import Callable
 import pytest
 
 from ingest.api import LifecycleError, StoreError, StoreRefusedError, StoreUnavailableError
+from sinks.hbase.protobuf import data, number
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.errors import CredentialsError, LoginError
 from sinks.hbase.rpc.sasl import Logins
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import data, number
 from tests.support.gssapi_contexts import ServerLogin, TestLogins, XorContext
 from tests.support.local import free_ports
 from tests.support.rpc_server import Request, RpcServer, RpcServers

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import number, varint
 from sinks.hbase.rpc.connection import MAX_IDLE_S, Connection
 from sinks.hbase.rpc.errors import ConnectionLostError, RemoteError
 from sinks.hbase.rpc.stream import Stream
-from sinks.hbase.rpc.wire import number, varint
 from sinks.hbase.tcp import MAX_ANSWER_BYTES
 from tests.support.local import free_ports
 from tests.support.rpc_server import Request, RpcServer, RpcServers, framed, soon

@@ -3,8 +3,8 @@
 import pytest
 
 from ingest.api import FuzzyPattern
+from sinks.hbase.protobuf import Message
 from sinks.hbase.rpc.filters import fuzzy_filter
-from sinks.hbase.rpc.wire import Message
 
 
 def pairs(*patterns: str) -> list[tuple[bytes, bytes]]:

@@ -6,11 +6,11 @@ import pytest
 
 from ingest.api import FamilySpec, NotFoundError, SchemaError, StoreRefusedError, StoreUnavailableError, TableSpec
 from sinks.hbase.errors import TableExistsError
+from sinks.hbase.protobuf import Message, data, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.master import Master
 from sinks.hbase.rpc.schema import table_name, table_schema
-from sinks.hbase.rpc.wire import Message, data, number
 from tests.support.rows_server import master_answer
 from tests.support.rpc_server import Request, RpcServer
 

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from ingest.api import Delete, Durability, Mutation, Put
 from sinks.hbase.errors import Kind
+from sinks.hbase.protobuf import Message, WireError, data, flag, number
 from sinks.hbase.rpc.multi import Batch, MultiEncoder, failures
-from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 NO_FAMILY = "org.apache.hadoop.hbase.regionserver.NoSuchColumnFamilyException"
 MOVED = "org.apache.hadoop.hbase.NotServingRegionException"

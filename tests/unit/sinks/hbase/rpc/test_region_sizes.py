@@ -3,13 +3,13 @@
 import pytest
 
 from ingest.api import NotFoundError, StoredRegion
+from sinks.hbase.protobuf import Message, data, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.region_sizes import stored_regions
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.requests import region_specifier
-from sinks.hbase.rpc.wire import Message, data, number
 from tests.support.rows_server import meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServers
 

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import NoTableError, Put, StoreRefusedError
+from sinks.hbase.protobuf import Message, WireError, data, flag, number
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.regions import Region, RegionCache, Regions
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 from tests.support.rpc_server import Request, RpcServer
 
 HERE = Address("127.0.0.1", 1)

@@ -7,12 +7,12 @@ import pytest
 
 from ingest.api import NoTableError, NotFoundError, StoreBusyError, StoreRefusedError, WriteRejectedError
 from sinks.hbase.errors import NoFamilyError
+from sinks.hbase.protobuf import Message, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.wire import Message, number
 from tests.support.rows_server import meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from ingest.api import ALL_TIMES, MAX_TIME_MS, Put, TimeRange
+from sinks.hbase.protobuf import Message, WireError, data, flag, number
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.connection import Answer
 from sinks.hbase.rpc.requests import time_range_message
 from sinks.hbase.rpc.scanner import Bounds, ClientScanner, scan_message
-from sinks.hbase.rpc.wire import Message, WireError, data, flag, number
 
 
 class FalseConnection:

@@ -3,21 +3,17 @@
 import pytest
 
 from ingest.api import FamilySpec, TableSpec
-from sinks.hbase.hfile.codecs import Codec
-from sinks.hbase.hfile.writer import FileFormat
+from sinks.hbase.protobuf import Message, data
 from sinks.hbase.rpc.schema import (
-    FileFormats,
     attributes_in,
     families_of,
     family_of,
     family_schema,
-    file_formats,
     name_of,
     table_name,
     table_schema,
     with_attributes,
 )
-from sinks.hbase.rpc.wire import Message, data
 
 
 @pytest.mark.parametrize(
@@ -62,53 +58,6 @@ def test_other_attributes_and_configuration_of_a_family_stay() -> None:
     }
     assert after.all_data(3) == [data(1, b"hbase.x") + data(2, b"y")]
     assert family_of(Message(data(3, before)), b"g") is None
-
-
-def _family(name: bytes, **attributes: bytes) -> bytes:
-    pairs = (data(2, data(1, key.encode()) + data(2, value)) for key, value in attributes.items())
-    return data(3, data(1, name) + b"".join(pairs))
-
-
-def test_file_of_a_family_has_its_block_size_bloom_filter_and_compression() -> None:
-    table = Message(
-        _family(b"a")
-        + _family(b"b", COMPRESSION=b"SNAPPY", BLOCKSIZE=b"8192", BLOOMFILTER=b"ROWCOL")
-        + _family(b"c", COMPRESSION=b"LZ4", BLOOMFILTER=b"NONE")
-        + _family(b"d", COMPRESSION=b"GZ")
-        + _family(b"e", COMPRESSION=b"ZSTD", BLOCKSIZE=b"x")
-    )
-    assert file_formats(table).families == {
-        b"a": FileFormat(),
-        b"b": FileFormat(Codec.SNAPPY, 8192, has_bloom=False),
-        b"c": FileFormat(Codec.LZ4, has_bloom=False),
-        b"d": FileFormat(Codec.GZ),
-        b"e": FileFormat(Codec.GZ),  # the cluster may have a codec of Hadoop or of HBase, with different frames
-    }
-
-
-def test_family_that_is_encrypted_has_no_file_and_one_that_is_replicated_is_known() -> None:
-    table = Message(
-        _family(b"a", ENCRYPTION=b"AES")
-        + _family(b"b", REPLICATION_SCOPE=b"1")
-        + _family(b"c", REPLICATION_SCOPE=b"0", NEW_VERSION_BEHAVIOR=b"false")
-        + _family(b"d", NEW_VERSION_BEHAVIOR=b"true")
-    )
-    assert file_formats(table) == FileFormats({b"b": FileFormat(), b"c": FileFormat()}, (b"b",))
-
-
-def _of_table(**attributes: bytes) -> bytes:
-    return b"".join(data(2, data(1, key.encode()) + data(2, value)) for key, value in attributes.items())
-
-
-def test_table_that_is_read_only_has_no_files() -> None:
-    assert file_formats(Message(_of_table(READONLY=b"true") + _family(b"a"))) == FileFormats({})
-    assert file_formats(Message(_of_table(READONLY=b"false") + _family(b"a"))) == FileFormats({b"a": FileFormat()})
-
-
-def test_coprocessors_of_a_table_are_known() -> None:
-    attributes = {"coprocessor$2": b"hdfs://nn/a.jar|org.x.Index |1001|a=b", "coprocessor$1": b"org.x.Plain", "x": b"y"}
-    table = Message(_of_table(**attributes) + _family(b"a"))
-    assert file_formats(table) == FileFormats({b"a": FileFormat()}, (), ("org.x.Plain", "org.x.Index"))
 
 
 def test_attributes_are_added_and_the_others_stay():

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from ingest.api import Durability, NoTableError, Put, StoreRefusedError, WriteRejectedError
+from sinks.hbase.protobuf import Message, data, flag
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.store import RpcStore
-from sinks.hbase.rpc.wire import Message, data, flag
 from sinks.hbase.settings import HBaseSettings
 from tests.support.rows_server import get_answer, master_answer, meta_answer, no_table_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ALL_TIMES, Cell, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError
+from sinks.hbase.protobuf import Message, data, flag, number
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder
 from sinks.hbase.rpc.cluster import Cluster
 from sinks.hbase.rpc.reading import Reader
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
-from sinks.hbase.rpc.wire import Message, data, flag, number
 from tests.support.rows_server import get_answer, meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer
 

@@ -22,6 +22,7 @@ from ingest.api import (
     UnclearRefusalError,
     WriteRejectedError,
 )
+from sinks.hbase.protobuf import Message, data, number
 from sinks.hbase.rpc import division, writing
 from sinks.hbase.rpc.attempts import Attempts
 from sinks.hbase.rpc.cells import CellEncoder, decoded
@@ -30,7 +31,6 @@ from sinks.hbase.rpc.connection import Answer, Connection
 from sinks.hbase.rpc.regions import RegionCache
 from sinks.hbase.rpc.repeating import RepeatedCalls
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import Message, data, number
 from sinks.hbase.rpc.writing import Writer
 from tests.support.rows_server import meta_answer, region_name, registry_answer
 from tests.support.rpc_server import Request, RpcServer, framed

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import StoreUnavailableError
+from sinks.hbase.protobuf import WireError, data, number
 from sinks.hbase.rpc.stream import Address
-from sinks.hbase.rpc.wire import WireError, data, number
 from sinks.hbase.rpc.zookeeper import ZooKeeper, message_of
 from tests.support.zookeeper import serving_zookeeper, znode
 

@@ -8,7 +8,7 @@ from google.protobuf.internal import decoder, encoder
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sinks.hbase.rpc.wire import Message, WireError, data, delimited, flag, number, read_varint, varint
+from sinks.hbase.protobuf import Message, WireError, data, delimited, flag, number, read_varint, varint
 
 NUMBERS = st.integers(min_value=0, max_value=2**64 - 1)
 
