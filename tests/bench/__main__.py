@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from tests.bench import calibration, durability
+from tests.bench.charts import charts
 from tests.bench.hbase import NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn, commit_of
 from tests.bench.parts import GOALS, PARTS, Asked, Options
-from tests.bench.report import charts, page
+from tests.bench.report import page
 from tests.bench.results import full_rate, result_of
 
 ROOT = Path(__file__).resolve().parents[2]

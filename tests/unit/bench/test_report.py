@@ -6,11 +6,12 @@ import pytest
 
 from tests.bench import compaction, hbase, killed_compaction, report, rungs, threads
 from tests.bench.base_build import of_base
+from tests.bench.charts import LOSSES, NAMES, charts
 from tests.bench.hbase import FLUME_MEMORY, NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn
 from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.parts import GOALS, PARTS, Options, in_turn
-from tests.bench.report import charts, page
+from tests.bench.report import page
 from tests.bench.results import full_rate, result_of
 from tests.bench.watching import Sample
 
@@ -86,7 +87,7 @@ def test_page_has_only_what_the_run_measured(run):
 def test_what_the_page_says_of_a_benchmark_is_said_of_one_that_exists():
     into_rocksdb = {*rungs.ROCKSDB, *rungs.STAGE_RUNGS, *rungs.CHAINS, rungs.ARCHIVE, *NEIGHBOURS}
     into_hbase = {*hbase.PRODUCTS, *hbase.CLUSTER, *hbase.CEILINGS, *hbase.PEER_RUNGS, *hbase.FLUME}
-    assert {*report.LOSSES, *report.NAMES} <= into_rocksdb | into_hbase
+    assert {*LOSSES, *NAMES} <= into_rocksdb | into_hbase
     assert report.MORE_RUNGS.keys() <= into_rocksdb
     assert [part for part in report.MORE_HBASE if not any(part in name for name in into_hbase)] == []
 
