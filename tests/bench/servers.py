@@ -61,10 +61,10 @@ def hbase_cluster(folder: Path) -> Iterator[HBase]:
     yield from _running(at, HBaseCluster(at, region_servers=3, thrift2=True, heap=heap, properties=properties))
 
 
-def _running(folder: Path, server: HBaseServer) -> Iterator[HBase]:
-    base = HBase(folder, server)
+def _running(folder: Path, program: HBaseServer) -> Iterator[HBase]:
+    server = HBase(folder, program)
     try:
-        base.start()
-        yield base
+        server.start()
+        yield server
     finally:
-        base.close()
+        server.close()
