@@ -159,8 +159,8 @@ def _into_hbase(
 ) -> Part:
     @contextmanager
     def opened(asked: Asked) -> Iterator[Measure]:
-        with _hbase(asked, started) as ladder:
-            yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), ladder.run)
+        with _hbase(asked, started) as benchmarks:
+            yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), benchmarks.run)
 
     return Part(opened, section, most)
 
@@ -174,7 +174,7 @@ def _latency(rungs_of_turn: Sequence[str]) -> Part:
         with servers(asked.console) as (folder, kafka, progress):
             progress.add_task("starting HBase", total=None)
             with hbase_server(folder) as server:
-                ladder = HBaseRungs(kafka, server, topic="", partitions=PARTITIONS, events=0, folder=folder)
+                benchmarks = HBaseRungs(kafka, server, topic="", partitions=PARTITIONS, events=0, folder=folder)
                 tries = iter(range(1_000))
 
                 def measure(number: int) -> Iterator[tuple[str, Any]]:
@@ -183,7 +183,7 @@ def _latency(rungs_of_turn: Sequence[str]) -> Part:
                         for rung in in_turn(rungs_of_turn, number):
                             at = folder / f"latency-{next(tries)}"
                             found = latency.measured(
-                                kafka, server, ladder, rung, full * load, made, folder=at, measured_s=seconds
+                                kafka, server, benchmarks, rung, full * load, made, folder=at, measured_s=seconds
                             )
                             yield latency.load_name(load, rung), found._asdict()
 
