@@ -23,7 +23,7 @@ from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.peer import Peer
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, processes_of
-from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
+from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, dealt, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.waiting import reached
@@ -230,7 +230,7 @@ class HBaseRungs:
         place = (workload.body_bytes, events)
         if place not in self._topics:
             self._topics[place] = self._kafka.create_topic(f"bench{place[0]}", partitions=self._partitions)
-            self._kafka.produce(self._topics[place], in_turn(workload.lines(events), self._partitions))
+            self._kafka.produce(self._topics[place], dealt(workload.lines(events), self._partitions))
         return self._topics[place]
 
     def _events_of(self, workload: Workload) -> int:

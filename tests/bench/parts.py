@@ -103,7 +103,7 @@ class Part:
         return min(options.runs, self.most)
 
 
-def in_turn(names: Sequence[str], number: int) -> list[str]:
+def rotated(names: Sequence[str], number: int) -> list[str]:
     """The benchmarks of a turn; each turn begins with another, since what HBase does later slows down the next one."""
     first = (number - 1) % len(names)
     return [*names[first:], *names[:first]]
@@ -114,7 +114,7 @@ def _alternating(names: Sequence[str], one: Callable[[str, str], Sample]) -> Mea
     one(names[0], "warm-up")
 
     def measure(number: int) -> Iterator[tuple[str, Any]]:
-        for name in in_turn(names, number):
+        for name in rotated(names, number):
             yield name, asdict(one(name, str(number)))
 
     return measure
@@ -180,7 +180,7 @@ def _latency(rungs_of_turn: Sequence[str]) -> Part:
                 def measure(number: int) -> Iterator[tuple[str, Any]]:
                     for load in latency.LOADS:
                         made = latency.ticks(full * load, PARTITIONS, seconds)
-                        for rung in in_turn(rungs_of_turn, number):
+                        for rung in rotated(rungs_of_turn, number):
                             at = folder / f"latency-{next(tries)}"
                             found = latency.measured(
                                 kafka, server, benchmarks, rung, full * load, made, folder=at, measured_s=seconds

@@ -10,7 +10,7 @@ from tests.bench.charts import LOSSES, NAMES, charts
 from tests.bench.hbase import FLUME_MEMORY, NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn
 from tests.bench.neighbour import NEIGHBOURS
-from tests.bench.parts import GOALS, PARTS, Options, in_turn
+from tests.bench.parts import GOALS, PARTS, Options, rotated
 from tests.bench.report import page
 from tests.bench.results import full_rate, result_of
 from tests.bench.watching import Sample
@@ -133,7 +133,7 @@ def test_charts_of_peers_and_latency(run):
 
 
 def test_each_turn_begins_with_another_benchmark():
-    assert [in_turn("abc", number) for number in (1, 2, 3, 4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
+    assert [rotated("abc", number) for number in (1, 2, 3, 4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
 
 
 def test_parts_of_the_goals_come_before_the_parts_that_need_them():
