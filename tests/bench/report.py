@@ -12,7 +12,7 @@ from tests.bench.goals import shown, verdict, wanted
 from tests.bench.hbase import FILES, FLINK, HAPPYBASE, NATIVE, NATIVE_CEILING, ON_THREE, THRIFT
 from tests.bench.kept import ATTEMPTS
 from tests.bench.rungs import ARCHIVE, INTO_ROCKSDB, PEER, READ, ROCKSDB_AGAIN, ROCKSDB_FEED, ROCKSDB_TTL
-from tests.bench.threads import REST, Usage
+from tests.bench.threads import REST, CpuByThread
 
 __all__ = ["charts", "page"]  # the slow test of the benchmarks imports both from here
 
@@ -337,7 +337,7 @@ def _rung(name: str, run: Mapping[str, float]) -> str:
     )
 
 
-def _threads(runs: dict[str, Usage]) -> str:
+def _threads(runs: dict[str, CpuByThread]) -> str:
     """A row for each process and purpose of threads with enough CPU in one of the benchmarks."""
     everything = sorted({(process, kind) for run in runs.values() for process, kinds in run.items() for kind in kinds})
     counts = {
