@@ -319,7 +319,7 @@ PARTS: Mapping[str, Part] = {
     "soak": _plain(_soak),
 }
 """Name -> part, in the order in which they are measured."""
-GOALS = (
+DEFAULT_PARTS = (
     "micro", "rocksdb", "peers", "latency", "cluster", "stages", "thrift", "thrift-latency", "buckets", "feeds",
     "neighbours", "scans", "counters", "dumps", "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
 )  # fmt: skip
