@@ -15,10 +15,11 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from tests.bench import calibration, durability
+from tests.bench.charts import charts
 from tests.bench.hbase import NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn, commit_of
-from tests.bench.parts import GOALS, PARTS, Asked, Options
-from tests.bench.report import charts, page
+from tests.bench.parts import DEFAULT_PARTS, PARTS, Asked, Options
+from tests.bench.report import page
 from tests.bench.results import full_rate, result_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,7 +48,7 @@ def main() -> int:
 def parsed() -> argparse.Namespace:
     """The options of the command line."""
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
-    parser.add_argument("parts", nargs="*", help=f"{' '.join(PARTS)}. Default: {' '.join(GOALS)}")
+    parser.add_argument("parts", nargs="*", help=f"{' '.join(PARTS)}. Default: {' '.join(DEFAULT_PARTS)}")
     parser.add_argument("--all", action="store_true", help="measure all parts, with sizes and the soak; takes hours")
     parser.add_argument("--events", type=int, help="events in a topic (1500000 into RocksDB, 3000000 into HBase)")
     parser.add_argument("--runs", type=int, default=5, help="turns of each part; the median counts (5)")
@@ -99,7 +100,7 @@ def measure(run: KeptRun, options: argparse.Namespace, console: Console) -> None
         RunError: a part needs another one.
     """
     asked = Options(**run.head.options)  # type: ignore[arg-type] # whole numbers stay such in JSON
-    names = [part for part in PARTS if part in (options.parts or (PARTS if options.all else GOALS))]
+    names = [part for part in PARTS if part in (options.parts or (PARTS if options.all else DEFAULT_PARTS))]
     for part in names:
         needs = PARTS[part].needs
         if needs and needs not in names and not run.turns(needs):

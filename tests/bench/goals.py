@@ -26,8 +26,7 @@ from tests.bench.hbase import (
 from tests.bench.micro import CELL_BLOCK
 from tests.bench.neighbour import ALONE, BESIDE
 from tests.bench.rungs import ROCKSDB_FEED
-from tests.bench.scans import NATIVE as NATIVE_SCAN
-from tests.bench.scans import PLAIN, SALTED, THRIFT, scan_of
+from tests.bench.scans import BY_NATIVE, BY_THRIFT, PLAIN, SALTED, scan_of
 
 Result = Mapping[str, Any]
 
@@ -145,7 +144,7 @@ GOALS = (
             ),
             0.9,
         )
-        for protocol in (THRIFT, NATIVE_SCAN)
+        for protocol in (BY_THRIFT, BY_NATIVE)
     ),
     Goal(
         "scan with a pattern for one row in 400, of 10,000,000 rows in RocksDB: time, relative to a full scan",

@@ -23,7 +23,7 @@ from tests.bench.neighbour import NEIGHBOURS
 from tests.bench.peer import Peer
 from tests.bench.rungs import TASKS, product
 from tests.bench.watching import Processes, Sample, processes_of
-from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, in_turn, written
+from tests.bench.workload import COLUMNS, FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, TABLE, Workload, dealt, written
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.waiting import reached
@@ -40,25 +40,27 @@ FLUME = {
 FLINK, HAPPYBASE = "flink sql", "happybase consumers"
 LEAST = {FLINK: 300_000}
 """Least number of events of a peer in a short run: Flink commits each second, and must not read all before."""
+CEILING, NATIVE_CEILING = "ceiling", "ceiling native RPC"
 CEILINGS: dict[str, tuple[type[ceiling.Client], int]] = {
-    "ceiling": (ceiling.ThriftClient, TASKS),
-    "ceiling native RPC": (ceiling.NativeClient, TASKS),
+    CEILING: (ceiling.ThriftClient, TASKS),
+    NATIVE_CEILING: (ceiling.NativeClient, TASKS),
     "ceiling, 1 connection": (ceiling.ThriftClient, 1),
     "ceiling, 4 connections": (ceiling.ThriftClient, 4),
 }
 """Name -> client and number of connections that send prepared rows; the first two have as many as attr2hbase."""
+THRIFT, NO_WAL = "hbase", "hbase, no WAL"
 SPREAD, UNSPREAD = "hbase, 16 buckets", "hbase, without buckets"
 NATIVE, FILES = "hbase native RPC", "hbase native RPC, bulk load"
 NATIVE_FEED, NATIVE_NO_FEED = "hbase native RPC, feed", "hbase native RPC, without feed"
 PRODUCTS: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
-    "hbase": (Workload(), {}, {}),
+    THRIFT: (Workload(), {}, {}),
     SPREAD: (Workload(buckets=16), {}, {}),
     UNSPREAD: (Workload(), {}, {}),
     NATIVE: (Workload(), {"protocol": "rpc"}, {}),
     FILES: (Workload(bulk_load="auto"), {"protocol": "rpc"}, {}),
     NATIVE_NO_FEED: (Workload(), {"protocol": "rpc"}, {}),
     NATIVE_FEED: (Workload(feed=True), {"protocol": "rpc"}, {}),
-    "hbase, no WAL": (Workload(sink={"write_to_wal": False}), {}, {}),
+    NO_WAL: (Workload(sink={"write_to_wal": False}), {}, {}),
     "hbase, 1 connection": (Workload(), {}, {"spark": {"master": "local[1,4]"}}),
     "hbase, 4 connections": (Workload(), {"connections": 2}, {}),
     "hbase, 1 cell": (Workload(cells=1), {}, {}),
@@ -82,9 +84,8 @@ CLUSTER: dict[str, tuple[Workload, dict[str, Any], dict[str, Any]]] = {
     FILES_ON_THREE: (Workload(buckets=8, bulk_load="auto"), {"protocol": "rpc"}, {}),
 }
 """As `PRODUCTS`, for an HBase whose master and region servers are processes of their own."""
-THRIFT = "hbase"
-PEER_RUNGS = (FILES, NATIVE, FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, "ceiling native RPC")
-THRIFT_RUNGS = (THRIFT, "ceiling")
+PEER_RUNGS = (FILES, NATIVE, FLUME_FILE, FLINK, HAPPYBASE, FLUME_MEMORY, NATIVE_CEILING)
+THRIFT_RUNGS = (THRIFT, CEILING)
 COMPARED = (NATIVE,)
 """Those that the base build runs too."""
 SPREAD_RUNGS = (SPREAD, UNSPREAD)
@@ -92,7 +93,7 @@ FEED_RUNGS = (NATIVE_FEED, NATIVE_NO_FEED)
 ROW_RUNGS = ("hbase, 1 cell", "hbase, 3 cells", "hbase, 30 cells", "hbase, body of 100 B", "hbase, body of 1 KB")
 LARGE_RUNGS = ("hbase, body of 10 KB", "hbase native RPC, body of 10 KB", FLUME_LARGE)
 OTHER_RUNGS = (
-    "hbase, no WAL", "hbase, 1 connection", "hbase, 4 connections", "ceiling, 1 connection", "ceiling, 4 connections",
+    NO_WAL, "hbase, 1 connection", "hbase, 4 connections", "ceiling, 1 connection", "ceiling, 4 connections",
 )  # fmt: skip
 PROPERTIES = {
     "hbase.hregion.memstore.flush.size": str(256 << 20),
@@ -229,7 +230,7 @@ class HBaseRungs:
         place = (workload.body_bytes, events)
         if place not in self._topics:
             self._topics[place] = self._kafka.create_topic(f"bench{place[0]}", partitions=self._partitions)
-            self._kafka.produce(self._topics[place], in_turn(workload.lines(events), self._partitions))
+            self._kafka.produce(self._topics[place], dealt(workload.lines(events), self._partitions))
         return self._topics[place]
 
     def _events_of(self, workload: Workload) -> int:

@@ -103,7 +103,7 @@ class Part:
         return min(options.runs, self.most)
 
 
-def in_turn(names: Sequence[str], number: int) -> list[str]:
+def rotated(names: Sequence[str], number: int) -> list[str]:
     """The benchmarks of a turn; each turn begins with another, since what HBase does later slows down the next one."""
     first = (number - 1) % len(names)
     return [*names[first:], *names[:first]]
@@ -114,7 +114,7 @@ def _alternating(names: Sequence[str], one: Callable[[str, str], Sample]) -> Mea
     one(names[0], "warm-up")
 
     def measure(number: int) -> Iterator[tuple[str, Any]]:
-        for name in in_turn(names, number):
+        for name in rotated(names, number):
             yield name, asdict(one(name, str(number)))
 
     return measure
@@ -141,11 +141,11 @@ def _hbase(
     """Kafka with a topic of lines, HBase, and the benchmarks over them."""
     with servers(asked.console) as (folder, kafka, progress):
         progress.add_task("starting HBase", total=None)
-        with started(folder) as base:
+        with started(folder) as server:
             events = asked.options.hbase_events
             topic = produced(kafka, events, progress)
             yield HBaseRungs(
-                kafka, base, topic=topic, partitions=PARTITIONS, events=events, folder=folder, counts=asked.counts,
+                kafka, server, topic=topic, partitions=PARTITIONS, events=events, folder=folder, counts=asked.counts,
                 base=asked.options.base,
             )  # fmt: skip
 
@@ -159,8 +159,8 @@ def _into_hbase(
 ) -> Part:
     @contextmanager
     def opened(asked: Asked) -> Iterator[Measure]:
-        with _hbase(asked, started) as ladder:
-            yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), ladder.run)
+        with _hbase(asked, started) as benchmarks:
+            yield _alternating(with_base(names, hbase.COMPARED, asked.options.base), benchmarks.run)
 
     return Part(opened, section, most)
 
@@ -173,17 +173,17 @@ def _latency(rungs_of_turn: Sequence[str]) -> Part:
         seconds = asked.options.latency_s
         with servers(asked.console) as (folder, kafka, progress):
             progress.add_task("starting HBase", total=None)
-            with hbase_server(folder) as base:
-                ladder = HBaseRungs(kafka, base, topic="", partitions=PARTITIONS, events=0, folder=folder)
+            with hbase_server(folder) as server:
+                benchmarks = HBaseRungs(kafka, server, topic="", partitions=PARTITIONS, events=0, folder=folder)
                 tries = iter(range(1_000))
 
                 def measure(number: int) -> Iterator[tuple[str, Any]]:
                     for load in latency.LOADS:
                         made = latency.ticks(full * load, PARTITIONS, seconds)
-                        for rung in in_turn(rungs_of_turn, number):
+                        for rung in rotated(rungs_of_turn, number):
                             at = folder / f"latency-{next(tries)}"
                             found = latency.measured(
-                                kafka, base, ladder, rung, full * load, made, folder=at, measured_s=seconds
+                                kafka, server, benchmarks, rung, full * load, made, folder=at, measured_s=seconds
                             )
                             yield latency.load_name(load, rung), found._asdict()
 
@@ -227,8 +227,8 @@ def _beside_hbase(name: str, measure: Callable[[HBase, Path, Options], Any]) -> 
     """A part that needs HBase."""
 
     def on_hbase(folder: Path, options: Options) -> Any:
-        with hbase_server(folder) as base:
-            return measure(base, folder / name, options)
+        with hbase_server(folder) as server:
+            return measure(server, folder / name, options)
 
     return _in_folder(name, on_hbase)
 
@@ -236,18 +236,18 @@ def _beside_hbase(name: str, measure: Callable[[HBase, Path, Options], Any]) -> 
 def _counters(asked: Asked) -> Iterator[tuple[str, Any]]:
     folder = TestFolder()
     try:
-        with hbase_server(folder.path) as base:
-            yield "counting", counting.run(base, folder.path / "counting", asked.options.runs)
+        with hbase_server(folder.path) as server:
+            yield "counting", counting.run(server, folder.path / "counting", asked.options.runs)
             on_rocksdb = compaction.on_rocksdb(folder.path / "compaction", asked.options.runs)
-            on_hbase = compaction.on_hbase(base, asked.options.runs)
+            on_hbase = compaction.on_hbase(server, asked.options.runs)
             yield "compaction", {compaction.HBASE: on_hbase._asdict(), compaction.ROCKSDB: on_rocksdb._asdict()}
     finally:
         folder.close()
 
 
-def _dumps(base: HBase, folder: Path, options: Options) -> dict[str, Any]:
+def _dumps(server: HBase, folder: Path, options: Options) -> dict[str, Any]:
     return {
-        dumps.HBASE: dumps.on_hbase(base, folder / "hbase", options.runs),
+        dumps.HBASE: dumps.on_hbase(server, folder / "hbase", options.runs),
         dumps.ROCKSDB: dumps.on_rocksdb(folder / "rocksdb", options.runs),
     }
 
@@ -258,8 +258,8 @@ def _jobs(asked: Asked) -> Iterator[tuple[str, Any]]:
         yield "jobs", jobs.run(kafka, folder / "jobs")._asdict()
 
 
-def _load_test(base: HBase, _folder: Path, options: Options) -> float:
-    return load_test.performance_evaluation(base, options.hbase_events // 2, 2)
+def _load_test(server: HBase, _folder: Path, options: Options) -> float:
+    return load_test.performance_evaluation(server, options.hbase_events // 2, 2)
 
 
 def _soak(asked: Asked) -> Iterator[tuple[str, Any]]:
@@ -295,7 +295,9 @@ PARTS: Mapping[str, Part] = {
     "neighbours": _into_hbase(NEIGHBOURS, section="rungs"),
     "scans": _beside_hbase(
         "scans_per_s",
-        lambda base, _folder, options: scans.rows_per_s(base, min(options.hbase_events, SCANNED_ROWS), options.runs),
+        lambda server, _folder, options: scans.rows_per_s(
+            server, min(options.hbase_events, SCANNED_ROWS), options.runs
+        ),
     ),
     "counters": _plain(_counters),
     "dumps": _beside_hbase("dumps", _dumps),
@@ -310,14 +312,14 @@ PARTS: Mapping[str, Part] = {
     "rocksdb-options": _into_rocksdb(rungs.OPTION_RUNGS, FEW_TURNS),
     "chains": _into_rocksdb(tuple(rungs.CHAINS), FEW_TURNS),
     "killed-compaction": _beside_hbase(
-        "killed_compaction", lambda base, folder, _options: killed_compaction.run(base, folder)._asdict()
+        "killed_compaction", lambda server, folder, _options: killed_compaction.run(server, folder)._asdict()
     ),
     "load-test": _beside_hbase("performance_evaluation_per_s", _load_test),
     "sizes": Part(_sizes, "scale", most=1),
     "soak": _plain(_soak),
 }
 """Name -> part, in the order in which they are measured."""
-GOALS = (
+DEFAULT_PARTS = (
     "micro", "rocksdb", "peers", "latency", "cluster", "stages", "thrift", "thrift-latency", "buckets", "feeds",
     "neighbours", "scans", "counters", "dumps", "fuzzy-scan", "feed-reading", "jobs", "rows", "large-rows",
 )  # fmt: skip

@@ -1,56 +1,23 @@
-"""The page docs/performance.md and its charts, from the figures of one run."""
+"""The page docs/performance.md, from the figures of one run."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction
 from tests.bench.base_build import is_of_base
+from tests.bench.charts import RATED, charts
 from tests.bench.committing import CONSUMED
+from tests.bench.durability import DOCUMENTED
 from tests.bench.goals import shown, verdict, wanted
-from tests.bench.hbase import (
-    FILES,
-    FLINK,
-    FLUME_FILE,
-    FLUME_MEMORY,
-    HAPPYBASE,
-    NATIVE,
-    ON_THREE,
-    PEER_RUNGS,
-    THRIFT,
-    THRIFT_RUNGS,
-)
+from tests.bench.hbase import FILES, FLINK, HAPPYBASE, NATIVE, NATIVE_CEILING, ON_THREE, THRIFT
 from tests.bench.kept import ATTEMPTS
-from tests.bench.threads import REST, Usage
-from tests.support import plot
+from tests.bench.rungs import ARCHIVE, INTO_ROCKSDB, PEER, READ, ROCKSDB_AGAIN, ROCKSDB_FEED, ROCKSDB_TTL
+from tests.bench.threads import REST, CpuByThread
 
-LOSSES = {
-    FLUME_MEMORY: "loses events in a crash",
-    "rocksdb, no WAL": "loses events in a crash",
-    "rocksdb, no sync": "loses events in a power cut",
-    "hbase, no WAL": "loses events in a crash",
-    "benthos": "loses events in a crash",
-}
-"""Benchmark -> what it gives up of the guarantee of attr2hbase."""
-NAMES = {
-    FILES: "attr2hbase, bulk load while behind",
-    NATIVE: "attr2hbase, native RPC",
-    THRIFT: "attr2hbase, Thrift",
-    FLUME_FILE: "Flume 1.11, file channel",
-    FLUME_MEMORY: "Flume 1.11, memory channel",
-    FLINK: "Flink SQL 1.20.1",
-    HAPPYBASE: "happybase consumers",
-    "rocksdb": "attr2hbase into RocksDB",
-    "benthos": "Benthos 4.27",
-}
-"""Benchmark -> its name in a chart, if it is a product."""
-OURS = (FILES, NATIVE, THRIFT, "rocksdb")
-RATED = (*PEER_RUNGS, *THRIFT_RUNGS)
-"""Benchmarks into HBase in the chart and in the table of CPU, if they were measured."""
+__all__ = ["charts", "page"]  # the slow test of the benchmarks imports both from here
+
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""
-SETTINGS = Path(__file__).resolve().parents[2] / "docs" / "bench" / "settings.md"
-"""How to run the benchmarks, and their settings; written by hand, part of the page."""
 
 _TOP = """\
 # Performance
@@ -98,24 +65,24 @@ The server is Kafka.
 {more}"""
 
 _BASE = "- `base build`: the same by the build of commit {base}.\n"
-_MORE_RUNGS = {
-    "read": """\
+MORE_RUNGS = {
+    READ: """\
 - `read`: Spark reads Kafka and discards the records. Each stage of these includes the ones before it, and runs in its
   own JVM: `python`: Spark sends the records to Python; `decode`: records become events; `chain`: the decorators run;
   `map`: events become cells; `encode`: cells become staged files.
 """,
-    "rocksdb": """\
+    INTO_ROCKSDB: """\
 - `rocksdb`: `attr2hbase run`; all events are durable and acknowledged.
 """,
-    "rocksdb, ttl": "- `rocksdb, ttl`: the same; cells expire after 30 days.\n",
-    "rocksdb, rows written again": """\
+    ROCKSDB_TTL: "- `rocksdb, ttl`: the same; cells expire after 30 days.\n",
+    ROCKSDB_AGAIN: """\
 - `rocksdb, rows written again`: the same with 50,000 rows in all, each written thirty times.
 """,
-    "rocksdb, feed": "- `rocksdb, feed`: the same; the table has a feed of its changes.\n",
-    "archive": """\
+    ROCKSDB_FEED: "- `rocksdb, feed`: the same; the table has a feed of its changes.\n",
+    ARCHIVE: """\
 - `archive`: `attr2hbase run`; all events are rows of Parquet files with nine columns of text, and acknowledged.
 """,
-    "benthos": """\
+    PEER: """\
 - `benthos`: Benthos 4.27 for comparison with `chain`. It reads the topic, runs the same regex, and writes JSON to a
   file without a sync.
 """,
@@ -134,14 +101,14 @@ padded and stored as a further cell, up to 1.2 GB of them; with 30 cells a row t
 The servers are Kafka, HBase and its Thrift server, on the same two cores: compare the total CPU.
 """
 
-_MORE_HBASE = {
-    "hbase native RPC": """\
+MORE_HBASE = {
+    NATIVE: """\
 - `hbase native RPC`: by HBase's native RPC (`bootstrap_servers`), calls only.
 """,
     FILES: """\
 - `bulk load`: the same with `bulk_load: auto`: HBase loads files in place of calls, until the last two micro-batches.
 """,
-    "ceiling native RPC": """\
+    NATIVE_CEILING: """\
 - `ceiling native RPC`: the same rows as prepared blocks of cells, by HBase's native RPC over two connections, without
   Kafka.
 """,
@@ -307,11 +274,11 @@ def page(result: dict[str, Any]) -> str:
     given = {**result["machine"], **options, **calibrated, "counts": counts, "deviating": deviating, "goals": lines}
     parts = [_TOP.format(attempts=ATTEMPTS, **given)]
     if "rungs" in result:
-        more = "".join(text for name, text in _MORE_RUNGS.items() if name in result["rungs"])
+        more = "".join(text for name, text in MORE_RUNGS.items() if name in result["rungs"])
         more += _of_base(result["rungs"], options)
         parts.append(_RUNGS.format(table=_table("benchmark", result["rungs"]), more=more))
     if "hbase" in result:
-        more = "".join(text for name, text in _MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
+        more = "".join(text for name, text in MORE_HBASE.items() if any(name in rung for rung in result["hbase"]))
         more += _THRIFT if THRIFT in result["hbase"] else ""
         more += _of_base(result["hbase"], options)
         peers = {rung: result["hbase"][rung]["threads"] for rung in RATED if rung in result["hbase"]}
@@ -349,51 +316,12 @@ def page(result: dict[str, Any]) -> str:
             rows = "\n".join(f"| {name} | {cost:,.0f} |" for name, cost in sorted(result[key].items()))
             slow = f" {costs.slow_decorators(result[key])}" if key == "decorators_ns" else ""
             parts.append(f"## {title}\n\n{text}{slow}\n\n| {what} | ns |\n|---|---:|\n{rows}\n")
-    parts.append(SETTINGS.read_text())
+    parts.append(DOCUMENTED.read_text())
     return "\n".join(parts)
-
-
-def charts(result: dict[str, Any]) -> dict[str, str]:
-    """File name -> SVG."""
-    found = {}
-    hbase = result.get("hbase", {})
-    for file, title, runs in (
-        ("rungs.svg", "Kafka to RocksDB", result.get("rungs", {})),
-        ("hbase.svg", "Kafka to HBase", {name: hbase[name] for name in RATED if name in hbase and name in NAMES}),
-    ):
-        if runs:
-            bars = [_bar(*each) for each in runs.items()]
-            found[file] = plot.bars(title, bars, unit="events a second; median, and the range of the turns")
-    if "latency" in result:
-        series: dict[str, list[tuple[float, float]]] = {}
-        for name, run in result["latency"].items():
-            load, _, rung = name.partition(", ")
-            called = {"": NAMES[THRIFT], "native RPC": NAMES[NATIVE]}.get(rung) or NAMES[rung]
-            loss = f" ({LOSSES[rung]})" if rung in LOSSES else ""
-            at = float(load.removesuffix(" %"))
-            for figure in ("p50", "p99"):
-                series.setdefault(f"{called}, {figure}{loss}", []).append((at, run[f"{figure}_s"]))
-        title = "From produced to readable in HBase"
-        found["latency.svg"] = plot.lines(title, series, x="% of the full rate of attr2hbase, native RPC", y="seconds")
-    if "soak" in result:
-        moments = result["soak"]["moments"]
-        series = {
-            name: [(moment[0] / 60, moment[3 + number]) for moment in moments]
-            for number, name in enumerate(("driver", "JVM", "workers"))
-        }
-        found["soak.svg"] = plot.lines("Memory at full rate", series, x="minutes", y="MiB resident")
-    return found
 
 
 def _of_base(rungs: Mapping[str, object], options: Mapping[str, Any]) -> str:
     return _BASE.format(base=options["base"]) if any(map(is_of_base, rungs)) else ""
-
-
-def _bar(name: str, run: Mapping[str, float]) -> plot.Bar:
-    return plot.Bar(
-        NAMES.get(name, name), run["per_s"], run["lowest_per_s"], run["highest_per_s"], is_ours=name in OURS,
-        loss=LOSSES.get(name, ""),
-    )  # fmt: skip
 
 
 def _table(what: str, runs: Mapping[str, Mapping[str, float]]) -> str:
@@ -409,7 +337,7 @@ def _rung(name: str, run: Mapping[str, float]) -> str:
     )
 
 
-def _threads(runs: dict[str, Usage]) -> str:
+def _threads(runs: dict[str, CpuByThread]) -> str:
     """A row for each process and purpose of threads with enough CPU in one of the benchmarks."""
     everything = sorted({(process, kind) for run in runs.values() for process, kinds in run.items() for kind in kinds})
     counts = {

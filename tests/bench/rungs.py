@@ -29,25 +29,27 @@ LONG_LIVED = {"SPARK_SUBMIT_OPTS": ""}
 """JVM options as users have them; those of tests are for short-lived JVMs."""
 TASKS = 2
 """Number of task slots; each task has its own connection."""
-STAGES = ("read", *stages.STAGES)
+READ, INTO_ROCKSDB = "read", "rocksdb"
+ROCKSDB_NO_SYNC, ROCKSDB_NO_WAL = "rocksdb, no sync", "rocksdb, no WAL"
+ROCKSDB_FEED, ROCKSDB_TTL, ROCKSDB_AGAIN = "rocksdb, feed", "rocksdb, ttl", "rocksdb, rows written again"
+STAGES = (READ, *stages.STAGES)
 """The shortest first."""
 CHAINS = {"chain of 1": 1, "chain of 4": 4, "chain of 8": 8}
-ROCKSDB_FEED = "rocksdb, feed"
 ROCKSDB = {
-    "rocksdb": (Workload(), {}),
-    "rocksdb, no sync": (Workload(), {"sync": False}),
-    "rocksdb, no WAL": (Workload(sink={"write_to_wal": False}), {}),
+    INTO_ROCKSDB: (Workload(), {}),
+    ROCKSDB_NO_SYNC: (Workload(), {"sync": False}),
+    ROCKSDB_NO_WAL: (Workload(sink={"write_to_wal": False}), {}),
     ROCKSDB_FEED: (Workload(feed=True), {}),
-    "rocksdb, ttl": (Workload(family={"ttl": "30d"}), {}),
-    "rocksdb, rows written again": (Workload(row="%{pad_left(mod(mul(%{offset}, 30103), 50000), 5, '0')}"), {}),
+    ROCKSDB_TTL: (Workload(family={"ttl": "30d"}), {}),
+    ROCKSDB_AGAIN: (Workload(row="%{pad_left(mod(mul(%{offset}, 30103), 50000), 5, '0')}"), {}),
 }
 """Name -> workload, options of the store."""
 ARCHIVE = "archive"
 PEER = "benthos"
 """Runs the same decorator as `chain`, and writes its result."""
-ROCKSDB_RUNGS = ("rocksdb", ROCKSDB_FEED, ARCHIVE)
+ROCKSDB_RUNGS = (INTO_ROCKSDB, ROCKSDB_FEED, ARCHIVE)
 STAGE_RUNGS = (*STAGES, PEER)
-COMPARED = ("rocksdb",)
+COMPARED = (INTO_ROCKSDB,)
 """Those that the base build runs too."""
 OPTION_RUNGS = tuple(name for name in ROCKSDB if name not in ROCKSDB_RUNGS)
 
@@ -118,7 +120,7 @@ class Ladder:
         function = partial(stages.stage, name, pickle.dumps(plan_of(configuration, pipeline, self._catalog)))
 
         def count(batch: DataFrame) -> int:
-            if name == "read":
+            if name == READ:
                 return _drained(batch)
             return sum(row.events for row in batch.mapInArrow(function, stages.SCHEMA).collect())
 

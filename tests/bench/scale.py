@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from tests.bench.rungs import product
 from tests.bench.watching import Sample, processes_of
-from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, SEED, STORE, TABLE, Workload, in_turn
+from tests.bench.workload import FAMILY, MAX_EVENTS_PER_BATCH, PIPELINE, SEED, STORE, TABLE, Workload, dealt
 from tests.support.names import unique
 from tests.support.servers import Kafka
 
@@ -49,7 +49,7 @@ def cases() -> dict[str, Case]:
 def run(case: Case, kafka: Kafka, folder: Path) -> Sample:
     """Produce a topic of this size and run the service over it."""
     topic = kafka.create_topic("scale", partitions=case.partitions)
-    kafka.produce(topic, in_turn(case.lines(case.events), case.partitions))
+    kafka.produce(topic, dealt(case.lines(case.events), case.partitions))
     folder.mkdir(parents=True)
     content = case.content(kafka.brokers, topic)
     source = content["pipelines"][PIPELINE]["source"]["kafka"]

@@ -15,7 +15,7 @@ from tests.bench.workload import COLUMNS, FAMILY
 from tests.support.servers import HBase
 
 PLAIN, SALTED = "plain table", "16 buckets"
-THRIFT, NATIVE = "Thrift", "native RPC"
+BY_THRIFT, BY_NATIVE = "Thrift", "native RPC"
 BUCKETS = 16
 CHUNK_ROWS = 5_000
 TIMEOUT_S = 120.0
@@ -25,8 +25,8 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
     """Name of a scan, as `scan_of` returns it -> rows a second, the median of runs in turns."""
     garbage_collector.collect_rarely()  # as the command does
     settings = {
-        THRIFT: HBaseSettings(host=hbase.host, port=hbase.port),
-        NATIVE: HBaseSettings(bootstrap_servers=hbase.bootstrap_servers),
+        BY_THRIFT: HBaseSettings(host=hbase.host, port=hbase.port),
+        BY_NATIVE: HBaseSettings(bootstrap_servers=hbase.bootstrap_servers),
     }
     tables = {PLAIN: ("scan_plain", None), SALTED: ("scan_salted", BUCKETS)}
     found: dict[str, list[float]] = {}
@@ -36,8 +36,8 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
             opened.callback(store.close)
             store.open()
         for table, buckets in tables.values():
-            stores[NATIVE].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
-            _fill(ThreadSender(HBaseStore.of(settings[NATIVE])), table, rows)
+            stores[BY_NATIVE].ensure_table(TableSpec(table, (FamilySpec(FAMILY.encode()),), buckets=buckets))
+            _fill(ThreadSender(HBaseStore.of(settings[BY_NATIVE])), table, rows)
         for _ in range(runs):
             for protocol, store in stores.items():
                 for name, (table, _buckets) in tables.items():

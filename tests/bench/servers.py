@@ -9,7 +9,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 
 from ingest.spark.jars import fetch
 from tests.bench import hbase
-from tests.bench.workload import Workload, in_turn
+from tests.bench.workload import Workload, dealt
 from tests.support.hbase_cluster import HBaseCluster
 from tests.support.local import HBaseServer
 from tests.support.servers import HBase, Kafka, TestFolder
@@ -40,7 +40,7 @@ def produced(kafka: Kafka, events: int, progress: Progress) -> str:
     """A new topic with this number of lines."""
     progress.add_task(f"producing {events:,} lines", total=None)
     topic = kafka.create_topic("bench", partitions=PARTITIONS)
-    kafka.produce(topic, in_turn(Workload().lines(events), PARTITIONS))
+    kafka.produce(topic, dealt(Workload().lines(events), PARTITIONS))
     return topic
 
 
@@ -61,10 +61,10 @@ def hbase_cluster(folder: Path) -> Iterator[HBase]:
     yield from _running(at, HBaseCluster(at, region_servers=3, thrift2=True, heap=heap, properties=properties))
 
 
-def _running(folder: Path, server: HBaseServer) -> Iterator[HBase]:
-    base = HBase(folder, server)
+def _running(folder: Path, program: HBaseServer) -> Iterator[HBase]:
+    server = HBase(folder, program)
     try:
-        base.start()
-        yield base
+        server.start()
+        yield server
     finally:
-        base.close()
+        server.close()

@@ -12,7 +12,7 @@ from tests.support.local import jars
 
 Seconds = Mapping[tuple[int, int], float]
 """(pid, thread id) -> CPU seconds so far."""
-Usage = dict[str, dict[str, float]]
+CpuByThread = dict[str, dict[str, float]]
 """Process -> purpose of its threads -> CPU seconds."""
 
 REST = "other"
@@ -58,9 +58,9 @@ def seconds(processes: Iterable[psutil.Process]) -> dict[tuple[int, int], float]
     return found
 
 
-def usage(processes: Iterable[psutil.Process], before: Seconds, after: Seconds) -> Usage:
+def usage(processes: Iterable[psutil.Process], before: Seconds, after: Seconds) -> CpuByThread:
     """CPU seconds between two measurements, by process and by purpose of its threads."""
-    found: Usage = defaultdict(lambda: defaultdict(float))
+    found: CpuByThread = defaultdict(lambda: defaultdict(float))
     for process in processes:
         try:
             command = process.cmdline()

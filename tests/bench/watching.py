@@ -9,8 +9,7 @@ from typing import Self
 
 import psutil
 
-from tests.bench.threads import Usage as ThreadUsage
-from tests.bench.threads import seconds, usage
+from tests.bench.threads import CpuByThread, seconds, usage
 from tests.support.local import ServerProcess
 
 Processes = Callable[[], Iterable[psutil.Process]]
@@ -41,7 +40,7 @@ class Sample:
     cpu_s: float
     servers_cpu_s: float
     peak_mib: float
-    threads: ThreadUsage = field(default_factory=dict)
+    threads: CpuByThread = field(default_factory=dict)
     share_of_files: float = 0.0
 
     @property

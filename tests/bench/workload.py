@@ -121,7 +121,7 @@ def archived(content: dict[str, Any]) -> dict[str, Any]:
     return {"version": 1, "pipelines": {PIPELINE: pipeline | {"sinks": [{"archive": sink}]}}}
 
 
-def in_turn(lines: Iterable[bytes], partitions: int) -> Iterator[Given]:
+def dealt(lines: Iterable[bytes], partitions: int) -> Iterator[Given]:
     """Records for the partitions of a topic in turn."""
     return (Given(line, partition=number % partitions) for number, line in enumerate(lines))
 

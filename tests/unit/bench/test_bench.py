@@ -98,7 +98,7 @@ def test_complete_run_has_a_figure_for_every_goal():
         "jobs": {"alone_per_s": 1.0, "beside_per_s": 1.0},
         "scans_per_s": {
             scans.scan_of(table, protocol): 1.0
-            for protocol in (scans.THRIFT, scans.NATIVE)
+            for protocol in (scans.BY_THRIFT, scans.BY_NATIVE)
             for table in (scans.PLAIN, scans.SALTED)
         },
         "counting": dict.fromkeys(counting.WAYS, figures),

@@ -4,12 +4,14 @@ from dataclasses import asdict
 
 import pytest
 
-from tests.bench import compaction, killed_compaction, threads
+from tests.bench import compaction, hbase, killed_compaction, report, rungs, threads
 from tests.bench.base_build import of_base
+from tests.bench.charts import LOSSES, NAMES, charts
 from tests.bench.hbase import FLUME_MEMORY, NATIVE
 from tests.bench.kept import Head, KeptRun, RunError, Turn
-from tests.bench.parts import GOALS, PARTS, Options, in_turn
-from tests.bench.report import charts, page
+from tests.bench.neighbour import NEIGHBOURS
+from tests.bench.parts import DEFAULT_PARTS, PARTS, Options, rotated
+from tests.bench.report import page
 from tests.bench.results import full_rate, result_of
 from tests.bench.watching import Sample
 
@@ -82,6 +84,14 @@ def test_page_has_only_what_the_run_measured(run):
     assert list(charts(result_of(run))) == ["hbase.svg"]
 
 
+def test_what_the_page_says_of_a_benchmark_is_said_of_one_that_exists():
+    into_rocksdb = {*rungs.ROCKSDB, *rungs.STAGE_RUNGS, *rungs.CHAINS, rungs.ARCHIVE, *NEIGHBOURS}
+    into_hbase = {*hbase.PRODUCTS, *hbase.CLUSTER, *hbase.CEILINGS, *hbase.PEER_RUNGS, *hbase.FLUME}
+    assert {*LOSSES, *NAMES} <= into_rocksdb | into_hbase
+    assert report.MORE_RUNGS.keys() <= into_rocksdb
+    assert [part for part in report.MORE_HBASE if not any(part in name for name in into_hbase)] == []
+
+
 def test_page_names_turns_in_which_the_machine_was_slower(run):
     keep(run, "peers", {NATIVE: sample(10.0)}, {NATIVE: sample(10.0)})
     keep(run, "jobs", {}, s=1.25, attempt=3)
@@ -123,11 +133,11 @@ def test_charts_of_peers_and_latency(run):
 
 
 def test_each_turn_begins_with_another_benchmark():
-    assert [in_turn("abc", number) for number in (1, 2, 3, 4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
+    assert [rotated("abc", number) for number in (1, 2, 3, 4)] == [list("abc"), list("bca"), list("cab"), list("abc")]
 
 
 def test_parts_of_the_goals_come_before_the_parts_that_need_them():
     names = list(PARTS)
-    assert set(GOALS) <= set(names)
+    assert set(DEFAULT_PARTS) <= set(names)
     assert all(not part.needs or names.index(part.needs) < names.index(name) for name, part in PARTS.items())
     assert (PARTS["latency"].turns(OPTIONS), PARTS["jobs"].turns(OPTIONS)) == (2, 1)

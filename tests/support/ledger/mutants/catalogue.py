@@ -54,19 +54,20 @@ def unavailable() -> None:
 
 def ack_before_flush(module: Any) -> None:
     """The flush of a batch is delayed to the beginning of the next batch."""
-    begin, flush = module.BufferedMutator.begin, module.BufferedMutator.flush
+    start, flush = module.BufferedMutator.start, module.BufferedMutator.flush
 
-    def late_begin(self: Any, *arguments: Any) -> None:
+    def late_start(self: Any, *arguments: Any) -> None:
+        # before the real start, which empties the buffers
         if getattr(self, "owes_a_flush", False):
             self.owes_a_flush = False
             flush(self)
-        begin(self, *arguments)
+        start(self, *arguments)
 
     def no_flush(self: Any) -> None:
         self.owes_a_flush = True
         acted()
 
-    module.BufferedMutator.begin, module.BufferedMutator.flush = late_begin, no_flush
+    module.BufferedMutator.start, module.BufferedMutator.flush = late_start, no_flush
 
 
 def swallow_one_chunk(module: Any) -> None:
@@ -76,10 +77,11 @@ def swallow_one_chunk(module: Any) -> None:
 
     def swallowing(self: Any, chunk: Any, *arguments: Any, **named: Any) -> None:
         calls[0] += 1
-        try:
-            if calls[0] == 3:
-                unavailable()
+        if calls[0] != 3:
             apply(self, chunk, *arguments, **named)
+            return
+        try:
+            unavailable()
         except module.StoreUnavailableError:
             acted()
 
@@ -92,7 +94,7 @@ def drop_partial_buffer(module: Any) -> None:
 
     def dropping(self: Any) -> Any:
         for key in [key for key, chunk in self._chunks.items() if len(chunk.mutations) < SMALL]:
-            del self._chunks[key]
+            self._taken(key)
             acted()
         return take(self)
 
