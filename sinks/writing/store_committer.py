@@ -13,10 +13,10 @@ from ingest.api.table_writer import RejectedRows
 from sinks.rowkeys.row_format import RowFormat
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult, unpacked_probe
-from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import Sender
 from sinks.writing.target import Target
 
@@ -131,9 +131,7 @@ class StoreCommitter(Committer):
         table, mutations = unpacked_probe(payload)
         try:
             messages, times_ms = self._prepared
-            known = Prepared(declared=self._formats, features=messages, times_ms=times_ms)
-            # a blocked attempt may have written its rows, so that these are not new
-            sender.begin(timeout_s, replace(Tables.of(known, self._batch_time_ms), new_times_ms=()))
+            sender.begin(timeout_s, CycleTables.of_probe(self._formats, self._batch_time_ms, times_ms, messages))
             if mutations:
                 sender.submit(Chunk(table, mutations))
             else:

@@ -18,8 +18,8 @@ from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.schema_diff import reconcile
-from sinks.writing import retrying_store
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.sending import ThreadSender
@@ -261,7 +261,7 @@ def test_table_of_hbasewd_is_adopted(tables: Tables, store: HBaseStore, ingest) 
 
 def written(sender: ThreadSender, table: str, key: bytes) -> None:
     """A flush cycle of one row, of a table that is declared with 4 buckets."""
-    sender.begin(60.0, retrying_store.Tables({table: RowFormat(4)}))
+    sender.begin(60.0, CycleTables({table: RowFormat(4)}))
     sender.submit(Chunk(table, [Put(key, {b"f:q": b"v"}, 1)]))
     sender.wait()
 

@@ -27,10 +27,10 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult, packed_probe
-from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
 from sinks.writing.store_committer import StoreCommitter
@@ -166,25 +166,25 @@ def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int
 def test_table_whose_record_is_not_the_declared_number_is_not_written(
     store: MemoryStore, sender: Sender, recorded: int | None
 ):
-    sender.begin(10.0, Tables({"t": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"t": RowFormat(16)}))
     send(sender, put(b"a"))
     written = keys(store)
     store._tables["t"].buckets = recorded  # its record is lost
-    sender.begin(10.0, Tables({"t": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"t": RowFormat(16)}))
     with pytest.raises(BucketsChangedError, match=r"--adopt|hash: 8"):
         send(sender, put(b"b"))
     assert keys(store) == written
 
 
 def test_table_declared_without_buckets_is_not_written_in_buckets(store: MemoryStore, sender: Sender):
-    sender.begin(10.0, Tables({"t": RowFormat()}))
+    sender.begin(10.0, CycleTables({"t": RowFormat()}))
     with pytest.raises(BucketsChangedError):
         send(sender, put(b"a"))
     assert keys(store) == []
 
 
 def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
-    sender.begin(10.0, Tables({"absent": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"absent": RowFormat(16)}))
     with pytest.raises(NoTableError):
         send(sender, put(b"a"), table="absent")
 
