@@ -22,8 +22,8 @@ from sinks.writing.buffer import Chunk
 from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.sending import ThreadSender
-from sinks.writing.store_committer import StoreCommitter
 from tests.support.names import unique
 from tests.support.protocols import SLOW_WITH_THRIFT
 from tests.support.servers import HBase, Protocol
@@ -287,7 +287,7 @@ def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) ->
     with closing(DriverStore(HBaseStore.of(store.settings))) as driver:
         FamilyRegistry(driver, declared, {None: 1}, {}).create(table, [b"g"])
     assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
-    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore.of(store.settings)), declared=declared)
+    committer = ProbingCommitter(lambda: ThreadSender(HBaseStore.of(store.settings)), declared=declared)
     with closing(committer), pytest.raises(BucketsDifferError):
         committer.recover()
 

@@ -31,9 +31,10 @@ from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult, packed_probe
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
+from sinks.writing.staged_committer import StagedCommitter
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
-from sinks.writing.store_committer import StoreCommitter
 
 SPEC = TableSpec("t", (FamilySpec(b"f"),), buckets=16)
 
@@ -145,7 +146,7 @@ def test_staged_files_have_physical_keys_up_to_the_limit(tmp_path: Path, count: 
 
 
 def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t")})
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared={"t": TableSpec("t")})
     with pytest.raises(BucketsDifferError, match="the file says that it has no `distribute`"):
         committer.recover()
 
@@ -154,7 +155,7 @@ def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
 def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int | None):
     declared = {"t": TableSpec("t", buckets=8), "absent": TableSpec("absent", buckets=8)}
     store.ensure_table(TableSpec("t", buckets=None if buckets is None else 16))
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared=declared)
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared=declared)
     with pytest.raises(BucketsDifferError, match="distribute"):
         committer.recover()
     store.open()
@@ -190,7 +191,7 @@ def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
 
 
 def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemoryStore):
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
     assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).declared == {"t": RowFormat(8)}
     with pytest.raises(BucketsChangedError):
         committer.probe(packed_probe("t", [put(b"a")]), 10.0)
@@ -203,7 +204,7 @@ def test_commit_refuses_rows_that_were_staged_with_another_number(
     store: MemoryStore, tmp_path: Path, changed: int | None
 ):
     driver = DriverStore(store)
-    committer = StoreCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
+    committer = StagedCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
     batch = Batch("b", 1, "a")
     prepared = Prepared.unpacked(committer.prepare(batch, []))
     staging = StagingWriter()

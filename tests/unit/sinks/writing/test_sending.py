@@ -29,9 +29,9 @@ from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
 from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.messages import Prepared, packed_probe
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.retry import store_retry
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
-from sinks.writing.store_committer import StoreCommitter
 from sinks.writing.target import TargetLayer
 
 
@@ -415,7 +415,7 @@ def test_times_of_a_micro_batch_are_new_until_a_row_was_refused():
 def test_rows_of_a_probe_are_not_new():
     """The attempt that is blocked may have written them, and a later one other values with the same times."""
     steps = InSteps(Picky())
-    committer = StoreCommitter(sender=lambda: DirectSender(steps))
+    committer = ProbingCommitter(lambda: DirectSender(steps))
     committer.prepare(Batch("b", 900, "a"), [])
     committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 900)]), 10.0)
     assert steps.new_times_ms == ()
@@ -513,7 +513,7 @@ class TestRefusedTimes:
             def prepare(self, batch_time_ms: int) -> PreparedFeatures:
                 return PreparedFeatures(times_ms=(5_000,))
 
-        committer = StoreCommitter(sender=lambda: DirectSender(store), features=Chosen())
+        committer = ProbingCommitter(lambda: DirectSender(store), features=Chosen())
         committer.prepare(Batch("b", 900, "a"), [])
         with pytest.raises(TimestampRefusedError, match="time of the micro-batch"):
             committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 5_000)]), 10.0)
