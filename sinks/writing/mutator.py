@@ -87,7 +87,9 @@ class BufferedMutator(TableWriter):
 
     def start(self, spec: TaskSpec, prepared: Prepared, counts: WriteCounts) -> None:
         """
-        Start a flush cycle; called before `begin` of any writer.
+        Start a flush cycle, before `begin` of any writer.
+
+        It is not `begin`, which every chain calls: the chains of all tables share this writer.
 
         Args:
             spec: of the task.
@@ -109,7 +111,7 @@ class BufferedMutator(TableWriter):
             sender.begin(spec.call_timeout_s, tables)
 
     def begin(self, cycle: FlushCycle) -> None:
-        """Do nothing: `start` was called."""
+        """Do nothing: `start` has started the flush cycle for all chains."""
 
     def split_start(self, rank: int) -> None:
         """Do nothing: buffers are not divided."""
