@@ -64,20 +64,15 @@ class RowReader(ABC):
 
 class TableWriter(ABC):
     """
-    Writes mutations in a task, and gives them, perhaps others, to the next writer; the last one sends them.
+    Writes mutations in a task: gives them, perhaps others, to the next writer, or sends them if it is the last one.
 
     Called by one thread. Order: `begin`; for each split `split_start` (if splits have ranks), any number of `check` and
     `add`, and `split_end`; then `flush`; that is a flush cycle. It may be abandoned at any point, and `begin` discards
     it. When `flush` has returned, all mutations are durable but refused ones. A flush cycle that runs again gives
     the next writer the same mutations.
-
-    Args:
-        next_writer: that this one calls.
     """
 
-    def __init__(self, next_writer: "TableWriter") -> None:
-        self._next = next_writer
-
+    @abstractmethod
     def begin(self, cycle: FlushCycle) -> None:
         """
         Start a flush cycle.
@@ -85,12 +80,12 @@ class TableWriter(ABC):
         Raises:
             StoreUnavailableError: a call of an earlier flush cycle is still in flight.
         """
-        self._next.begin(cycle)
 
+    @abstractmethod
     def split_start(self, rank: int) -> None:
         """Start a split with this rank in the micro-batch."""
-        self._next.split_start(rank)
 
+    @abstractmethod
     def check(self, table: str, mutations: Sequence[Mutation]) -> None:
         """
         Check that mutations of one event can be added one after the other; nothing is written.
@@ -98,7 +93,6 @@ class TableWriter(ABC):
         Raises:
             MappingError: as `add`.
         """
-        self._next.check(table, mutations)
 
     @abstractmethod
     def add(self, table: str, mutation: Mutation) -> None:
@@ -110,6 +104,7 @@ class TableWriter(ABC):
             StoreError: the store failed to write an earlier mutation; the flush cycle is over.
         """
 
+    @abstractmethod
     def split_end(self) -> None:
         """
         End a split.
@@ -117,8 +112,8 @@ class TableWriter(ABC):
         Raises:
             StoreError: as `add`.
         """
-        self._next.split_end()
 
+    @abstractmethod
     def send(self) -> None:
         """
         Send what was added to the last writer, without waiting for the answers.
@@ -126,8 +121,8 @@ class TableWriter(ABC):
         Raises:
             StoreError: as `add`.
         """
-        self._next.send()
 
+    @abstractmethod
     def flush(self) -> None:
         """
         Send what was added, and return when it is durable or refused.
@@ -135,10 +130,49 @@ class TableWriter(ABC):
         Raises:
             StoreError: the store failed to write; the flush cycle is over.
         """
+
+    @abstractmethod
+    def take_refused(self, table: str) -> dict[bytes, Reason]:
+        """The rows of a table, as they were added, that the store has refused since the last call of this method."""
+
+
+class ChainedWriter(TableWriter):
+    """
+    A writer with a next one: passes on every call that it does not override.
+
+    Args:
+        next_writer: that this one calls.
+    """
+
+    def __init__(self, next_writer: TableWriter) -> None:
+        self._next = next_writer
+
+    def begin(self, cycle: FlushCycle) -> None:
+        """Start a flush cycle."""
+        self._next.begin(cycle)
+
+    def split_start(self, rank: int) -> None:
+        """Start a split."""
+        self._next.split_start(rank)
+
+    def check(self, table: str, mutations: Sequence[Mutation]) -> None:
+        """Check that mutations of one event can be added."""
+        self._next.check(table, mutations)
+
+    def split_end(self) -> None:
+        """End a split."""
+        self._next.split_end()
+
+    def send(self) -> None:
+        """Send what was added to the last writer."""
+        self._next.send()
+
+    def flush(self) -> None:
+        """Send what was added, and return when it is durable or refused."""
         self._next.flush()
 
     def take_refused(self, table: str) -> dict[bytes, Reason]:
-        """The rows of a table, as they were added, that the store has refused since the last call of this method."""
+        """The rows that the store has refused, as the next writer knows them."""
         return self._next.take_refused(table)
 
 
@@ -149,7 +183,7 @@ class TtlRefusedError(MappingError):
     remedy = "Leave `ttl` of the sink out, or write to a table without `updates` and `feed`."
 
 
-class FirstWriter(TableWriter):
+class FirstWriter(ChainedWriter):
     """A writer that gets the mutations of events; it knows the rows that earlier attempts found refused."""
 
     @abstractmethod

@@ -17,8 +17,9 @@ from ingest.service.schemas import schema_committers
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.owning.owned_tables import OwnedTables
 from sinks.writing.driver_store import DriverStore
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.sending import Sender, ThreadSender
-from sinks.writing.store_committer import StoreCommitter
+from sinks.writing.staged_committer import StagedCommitter
 
 
 def committers_of(  # noqa: PLR0913 - what the driver knows, each used once
@@ -49,25 +50,25 @@ def committers_of(  # noqa: PLR0913 - what the driver knows, each used once
     for name, component in plan.stores.items():
         store, features = stores.get(name), plan.features.get(name, {})
         declared = declared_in(name, configuration.tables.values())
-        creates = store is not None and (store.capabilities.written_by_driver or store.capabilities.creates_families)
-        families = family_registry(plan, name, store, declared) if store is not None and creates else None
         prepared = StoreFeatures(name) if owned is None else owned.of_store(name)
         empty = plan.empty.get(name, ())
         messages = TableMessages(features, is_behind, is_replay=plan.is_replay, empty=empty, begun_ms=begun_ms)
         prepared = prepared.beside(messages)
         if store is not None and store.capabilities.written_by_driver:
             staged = staging_folder(configuration, name, plan.pipeline, is_replay=plan.is_replay)
-            committer: Committer = StoreCommitter(store, families, staged, declared=declared, features=prepared)
+            registry = family_registry(plan, name, store, declared)
+            committer: Committer = StagedCommitter(store, registry, staged, declared=declared, features=prepared)
             for feature in table_features():
                 planned = planned_of(features, feature.name)
                 if planned:
                     committer = feature.committer(committer, store, planned, on_counted)
             committers[name] = committer
         else:
-            committers[name] = StoreCommitter(
+            creates = store is not None and store.capabilities.creates_families
+            committers[name] = ProbingCommitter(
+                partial(_sender, component, features),
                 store,
-                families,
-                sender=partial(_sender, component, features),
+                family_registry(plan, name, store, declared) if store is not None and creates else None,
                 declared=_written(plan, name, declared),
                 features=prepared,
             )

@@ -4,14 +4,14 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 from ingest.api import Mutation, Put, Store, WriteRejectedError
 from ingest.clock import now_ms
 from sinks.blobs.blob_options import PIN_AGAIN_MS
 from sinks.blobs.large_values import LargeValueBlobs, LargeValues
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
-from sinks.writing.target import TargetLayer, innermost
+from sinks.writing.target import TargetLayer, store_below
 
 
 class BlobMovingStore(TargetLayer):
@@ -40,7 +40,7 @@ class BlobMovingStore(TargetLayer):
         self._tables = tables
         self._clock_ms = clock_ms
         # the blobs of a value are written one after the other, not as the rows of a table
-        self._blobs = LargeValueBlobs(cast("Store[Any]", innermost(store)), tables, clock_ms=clock_ms)
+        self._blobs = LargeValueBlobs(store_below(store), tables, clock_ms=clock_ms)
 
     def open(self) -> None:
         """

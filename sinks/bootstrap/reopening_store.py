@@ -10,7 +10,7 @@ from ingest.retry import Retry
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import RetryingStore
-from sinks.writing.target import Target, innermost
+from sinks.writing.target import Target, store_below
 
 T = TypeVar("T")
 
@@ -46,7 +46,7 @@ class ReopeningStore:
         Raises:
             StoreError: as the request, at the last attempt.
         """
-        return self.retrying.call(lambda target: request(innermost(target)))  # type: ignore[arg-type] # it is a store
+        return self.retrying.call(lambda target: request(store_below(target)))
 
     def rows(self, table: str) -> Generator[Row]:
         """All rows of a table, in the order of their logical keys; none of a table that does not exist."""

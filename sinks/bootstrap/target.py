@@ -16,8 +16,8 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.stored_rows import has_rows
 from sinks.table_records import ensure_declared
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.mutator import LARGE_BYTES, MAX_LARGE_ROWS
-from sinks.writing.retrying_store import Tables
 from sinks.writing.target import TargetLayer
 
 BUFFER_BYTES = 16 << 20
@@ -122,7 +122,7 @@ class TargetTable:
             found = self.store.call(lambda store: store.families(self.table))
         self._known = found or frozenset()
         self._spec = spec
-        self.store.retrying.begin(Tables())
+        self.store.retrying.begin(CycleTables())
 
     def add(self, mutations: Iterable[Mutation]) -> None:
         """
@@ -147,7 +147,7 @@ class TargetTable:
             return
         if not self._is_loading:
             self.flush()
-            self.store.retrying.begin(Tables(new_times_ms=_ANY_TIME_MS))
+            self.store.retrying.begin(CycleTables(new_times_ms=_ANY_TIME_MS))
             self._is_loading = True
         self._buffered(self._rows, mutations)
 
@@ -169,7 +169,7 @@ class TargetTable:
             for chunk in () if buffer is None else buffer.take():
                 self._send(chunk)
         if self._is_loading:
-            self.store.retrying.begin(Tables())
+            self.store.retrying.begin(CycleTables())
             self._is_loading = False
 
     def has_rows(self) -> bool:

@@ -17,8 +17,8 @@ from ingest.api.table_writer import FlushCycle, Reason, RejectedRows, TableWrite
 from sinks.folding.sizes import size_of
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import MAX_ROWS, Chunk, WriteBuffer
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.messages import Prepared, packed_probe
-from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import Sender
 from sinks.writing.staging import MIN_FILE_BYTES
 
@@ -87,7 +87,9 @@ class BufferedMutator(TableWriter):
 
     def start(self, spec: TaskSpec, prepared: Prepared, counts: WriteCounts) -> None:
         """
-        Start a flush cycle; called before `begin` of any writer.
+        Start a flush cycle, before `begin` of any writer.
+
+        It is not `begin`, which every chain calls: the chains of all tables share this writer.
 
         Args:
             spec: of the task.
@@ -104,12 +106,12 @@ class BufferedMutator(TableWriter):
         self._changed = set()
         for buffer in self._buffers:
             buffer.clear()
-        tables = Tables.of(prepared, spec.batch.time_ms)
+        tables = CycleTables.of(prepared, spec.batch.time_ms)
         for sender in self._senders:
             sender.begin(spec.call_timeout_s, tables)
 
     def begin(self, cycle: FlushCycle) -> None:
-        """Do nothing: `start` was called."""
+        """Do nothing: `start` has started the flush cycle for all chains."""
 
     def split_start(self, rank: int) -> None:
         """Do nothing: buffers are not divided."""

@@ -1,9 +1,9 @@
 """Chunks applied to a store with retries, and the result of each."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ParamSpec, Self, TypeVar
+from typing import ParamSpec, TypeVar
 
 from ingest.api import (
     MAX_ROW_KEY_BYTES,
@@ -21,7 +21,6 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.event_errors import RowKeyTooLongError
-from ingest.api.table_writer import FeatureMessages
 from ingest.formats.times import moment
 from ingest.plugins.surfaces import at
 from ingest.retry import Retry
@@ -31,7 +30,7 @@ from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.table_records import UNDECLARED
 from sinks.writing.bisection import Bisection, Judge, Refusal
 from sinks.writing.buffer import Chunk
-from sinks.writing.messages import Prepared
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.target import Target, TargetLayer
 
 P = ParamSpec("P")
@@ -72,35 +71,6 @@ class CallResult:
     refused: Sequence[Refusal] = ()
     busy_waits: Sequence[BusyWait] = ()
     counted: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-
-@dataclass(frozen=True, slots=True)
-class Tables:
-    """
-    What the caller says of the tables that it writes in a flush cycle.
-
-    Attributes:
-        declared: table -> its declared row format; other tables are written as their records say.
-        batch_time_ms: of the micro-batch; None if no event is at fault whose time the store refuses. Else mutations
-            with another time than this one, and than `times_ms`, have that of an event.
-        times_ms: further times that the driver has chosen.
-        features: what the driver says to the features of the tables; a table is not written without those of its
-            record that are in `UNDECLARED`.
-        new_times_ms: as in `TargetLayer.begin`.
-    """
-
-    declared: Mapping[str, RowFormat] = field(default_factory=dict)
-    batch_time_ms: int | None = None
-    times_ms: Collection[int] = ()
-    features: FeatureMessages = field(default_factory=dict)
-    new_times_ms: Collection[int] = ()
-
-    @classmethod
-    def of(cls, prepared: Prepared, batch_time_ms: int | None) -> Self:
-        """What the driver has prepared for a micro-batch."""
-        # deletes have the millisecond before; after a refusal a row may lack events that an earlier attempt wrote to it
-        new_times_ms = () if batch_time_ms is None or prepared.refused else (batch_time_ms, batch_time_ms - 1)
-        return cls(prepared.declared, batch_time_ms, prepared.times_ms, prepared.features, new_times_ms)
 
 
 class InFlight:
@@ -160,9 +130,9 @@ class RetryingStore:
         self._is_open = False
         self._results: list[CallResult] = []
         self._physical_keys: dict[str, Callable[[bytes], bytes] | None] = {}
-        self._tables = Tables()
+        self._tables = CycleTables()
 
-    def begin(self, tables: Tables) -> None:
+    def begin(self, tables: CycleTables) -> None:
         """Start a flush cycle: what an earlier one read of the tables is read again."""
         self._tables = tables
         self._physical_keys.clear()

@@ -1,12 +1,12 @@
 """Reads rows in a task, through the store itself or, where tasks stage their mutations, through a reader of it."""
 
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from ingest.api import Store, StoreUnavailableError
 from ingest.api.table_writer import RowReader
 from sinks.writing.sending import Sender
-from sinks.writing.target import innermost
+from sinks.writing.target import store_below
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ class SenderReader(RowReader):
 
     def read(self, request: Callable[[Store[Any]], T]) -> T:
         """Call the store on the thread of its connection."""
-        return self._sender.call(lambda target: request(cast("Store[Any]", innermost(target))))
+        return self._sender.call(lambda target: request(store_below(target)))
 
     def close(self) -> None:
         """Do nothing: the connection belongs to its sender."""

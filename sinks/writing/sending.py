@@ -11,12 +11,13 @@ from ingest import failpoint
 from ingest.api import StoreError, StoreUnavailableError
 from ingest.retry import Retry
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.retry import store_retry
-from sinks.writing.retrying_store import CallResult, InFlight, RetryingStore, Tables
+from sinks.writing.retrying_store import CallResult, InFlight, RetryingStore
 from sinks.writing.target import Target
 
 T = TypeVar("T")
-NO_TABLES = Tables()
+NO_TABLES = CycleTables()
 
 
 class Sender(ABC):
@@ -28,7 +29,7 @@ class Sender(ABC):
     """
 
     @abstractmethod
-    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:
+    def begin(self, call_timeout_s: float, tables: CycleTables = NO_TABLES) -> None:
         """
         Start a flush cycle.
 
@@ -90,7 +91,7 @@ class DirectSender(Sender):
         self._store = RetryingStore(store, retry or store_retry(attempts=1), clock)
         self._error: BaseException | None = None
 
-    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:  # noqa: ARG002 - nothing is in flight
+    def begin(self, call_timeout_s: float, tables: CycleTables = NO_TABLES) -> None:  # noqa: ARG002 - nothing is in flight
         """Start a flush cycle."""
         self._error = None
         self._store.begin(tables)
@@ -152,7 +153,7 @@ class ThreadSender(Sender):
         self._closing = False
         self._thread: threading.Thread | None = None
 
-    def begin(self, call_timeout_s: float, tables: Tables = NO_TABLES) -> None:
+    def begin(self, call_timeout_s: float, tables: CycleTables = NO_TABLES) -> None:
         """Start a flush cycle, after the last call of an earlier one has ended."""
         with self._changed:
             self._call_timeout_s = call_timeout_s

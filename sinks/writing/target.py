@@ -2,9 +2,9 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol, cast
 
-from ingest.api import BusyWait, Mutation
+from ingest.api import BusyWait, Mutation, Store
 from ingest.api.table_writer import FeatureMessages
 
 
@@ -36,11 +36,12 @@ class Target(Protocol):
         """As `Store.families`."""
 
 
-def innermost(target: Target) -> Target:
-    """The store or staging writer below all layers, which reads alone need."""
+def store_below(target: Target) -> Store[Any]:
+    """The store below all layers, for what a layer does not pass on, as reads; not for a staging writer."""
     while isinstance(target, TargetLayer):
         target = target.target
-    return target
+    # a caller knows that no staging writer is below: a task that stages reads through a reader of its own
+    return cast("Store[Any]", target)
 
 
 class TargetLayer(Target):

@@ -40,6 +40,7 @@ from sinks.rocksdb.store import RocksDBStore
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.sending import DirectSender
+from sinks.writing.staged_committer import StagedCommitter
 from sinks.writing.staging import StagingWriter
 from sinks.writing.store_committer import StoreCommitter
 from sinks.writing.store_sink import StoreSink
@@ -180,8 +181,9 @@ class ToStore(Sink[SinkSettings]):
 
     def committer(self, context: SinkContext) -> Committer:
         families = FamilyRegistry(self.driver, DECLARED, {None: 20}, {})
-        incoming = self._incoming if self._capabilities.written_by_driver else None
-        return StoreCommitter(self.driver, families, incoming)
+        if self._capabilities.written_by_driver:
+            return StagedCommitter(self.driver, families, self._incoming)
+        return StoreCommitter(self.driver, families)
 
     def rows(self) -> Iterator[tuple[bytes, bytes]]:
         """Row keys and values of the column `f:q`."""

@@ -18,12 +18,12 @@ from sinks.hbase.store import HBaseStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.schema_diff import reconcile
-from sinks.writing import retrying_store
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.sending import ThreadSender
-from sinks.writing.store_committer import StoreCommitter
 from tests.support.names import unique
 from tests.support.protocols import SLOW_WITH_THRIFT
 from tests.support.servers import HBase, Protocol
@@ -261,7 +261,7 @@ def test_table_of_hbasewd_is_adopted(tables: Tables, store: HBaseStore, ingest) 
 
 def written(sender: ThreadSender, table: str, key: bytes) -> None:
     """A flush cycle of one row, of a table that is declared with 4 buckets."""
-    sender.begin(60.0, retrying_store.Tables({table: RowFormat(4)}))
+    sender.begin(60.0, CycleTables({table: RowFormat(4)}))
     sender.submit(Chunk(table, [Put(key, {b"f:q": b"v"}, 1)]))
     sender.wait()
 
@@ -287,7 +287,7 @@ def test_service_that_declares_no_buckets_keeps_the_record(store: HBaseStore) ->
     with closing(DriverStore(HBaseStore.of(store.settings))) as driver:
         FamilyRegistry(driver, declared, {None: 1}, {}).create(table, [b"g"])
     assert (store.families(table), store.buckets(table)) == (frozenset({b"f", b"g"}), 4)
-    committer = StoreCommitter(sender=lambda: ThreadSender(HBaseStore.of(store.settings)), declared=declared)
+    committer = ProbingCommitter(lambda: ThreadSender(HBaseStore.of(store.settings)), declared=declared)
     with closing(committer), pytest.raises(BucketsDifferError):
         committer.recover()
 

@@ -20,7 +20,7 @@ from sinks.writing.apply_staged import apply_staged
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult
-from sinks.writing.store_committer import StoreCommitter
+from sinks.writing.staged_committer import StagedCommitter
 
 if TYPE_CHECKING:  # it imports the clients of real servers, which no test of this module needs
     from tests.support.servers import Given
@@ -65,7 +65,7 @@ class WithoutSpark:
         families = FamilyRegistry(driver, declared, {None: 20}, {})
         self._committers = {
             **schema_committers(configuration, plan),
-            name: StoreCommitter(driver, families, incoming, declared=declared),
+            name: StagedCommitter(driver, families, incoming, declared=declared),
         }
 
     def run(self, records: Sequence[Record], batch_time_ms: int) -> tuple[Counts, list[bytes]]:

@@ -254,7 +254,7 @@ MUTANTS = {
     "return_when_stopped": Mutant(
         "returns from the batch when the service stops",
         {
-            "sinks.writing.store_committer": store_away_at_commits,
+            "sinks.writing.staged_committer": store_away_at_commits,
             "ingest.spark.streaming.batch_runner": return_when_stopped,
             "ingest.spark.streaming.query": stop_spark_late,
         },

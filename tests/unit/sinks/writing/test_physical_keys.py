@@ -27,13 +27,14 @@ from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.table_reader import TableReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared, StoreResult, packed_probe
-from sinks.writing.retrying_store import Tables
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
+from sinks.writing.staged_committer import StagedCommitter
 from sinks.writing.staging import MIN_FILE_PUTS, FileFormat, StagingWriter
-from sinks.writing.store_committer import StoreCommitter
 
 SPEC = TableSpec("t", (FamilySpec(b"f"),), buckets=16)
 
@@ -145,7 +146,7 @@ def test_staged_files_have_physical_keys_up_to_the_limit(tmp_path: Path, count: 
 
 
 def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t")})
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared={"t": TableSpec("t")})
     with pytest.raises(BucketsDifferError, match="the file says that it has no `distribute`"):
         committer.recover()
 
@@ -154,7 +155,7 @@ def test_start_is_refused_if_only_the_record_has_buckets(store: MemoryStore):
 def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int | None):
     declared = {"t": TableSpec("t", buckets=8), "absent": TableSpec("absent", buckets=8)}
     store.ensure_table(TableSpec("t", buckets=None if buckets is None else 16))
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared=declared)
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared=declared)
     with pytest.raises(BucketsDifferError, match="distribute"):
         committer.recover()
     store.open()
@@ -166,31 +167,31 @@ def test_start_is_refused_if_the_record_differs(store: MemoryStore, buckets: int
 def test_table_whose_record_is_not_the_declared_number_is_not_written(
     store: MemoryStore, sender: Sender, recorded: int | None
 ):
-    sender.begin(10.0, Tables({"t": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"t": RowFormat(16)}))
     send(sender, put(b"a"))
     written = keys(store)
     store._tables["t"].buckets = recorded  # its record is lost
-    sender.begin(10.0, Tables({"t": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"t": RowFormat(16)}))
     with pytest.raises(BucketsChangedError, match=r"--adopt|hash: 8"):
         send(sender, put(b"b"))
     assert keys(store) == written
 
 
 def test_table_declared_without_buckets_is_not_written_in_buckets(store: MemoryStore, sender: Sender):
-    sender.begin(10.0, Tables({"t": RowFormat()}))
+    sender.begin(10.0, CycleTables({"t": RowFormat()}))
     with pytest.raises(BucketsChangedError):
         send(sender, put(b"a"))
     assert keys(store) == []
 
 
 def test_table_that_is_missing_is_reported_as_missing(sender: Sender):
-    sender.begin(10.0, Tables({"absent": RowFormat(16)}))
+    sender.begin(10.0, CycleTables({"absent": RowFormat(16)}))
     with pytest.raises(NoTableError):
         send(sender, put(b"a"), table="absent")
 
 
 def test_probe_and_tasks_compare_the_record_with_the_declaration(store: MemoryStore):
-    committer = StoreCommitter(sender=lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
+    committer = ProbingCommitter(lambda: ThreadSender(store), declared={"t": TableSpec("t", buckets=8)})
     assert Prepared.unpacked(committer.prepare(Batch("b", 1, "a"), [])).declared == {"t": RowFormat(8)}
     with pytest.raises(BucketsChangedError):
         committer.probe(packed_probe("t", [put(b"a")]), 10.0)
@@ -203,7 +204,7 @@ def test_commit_refuses_rows_that_were_staged_with_another_number(
     store: MemoryStore, tmp_path: Path, changed: int | None
 ):
     driver = DriverStore(store)
-    committer = StoreCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
+    committer = StagedCommitter(driver, FamilyRegistry(driver, {}, {None: 1}, {}), tmp_path)
     batch = Batch("b", 1, "a")
     prepared = Prepared.unpacked(committer.prepare(batch, []))
     staging = StagingWriter()

@@ -27,11 +27,11 @@ from ingest.retry import Retry
 from sinks.memory import MemoryStore
 from sinks.writing.bisection import Refusal
 from sinks.writing.buffer import Chunk
+from sinks.writing.cycle_tables import CycleTables
 from sinks.writing.messages import Prepared, packed_probe
+from sinks.writing.probing_committer import ProbingCommitter
 from sinks.writing.retry import store_retry
-from sinks.writing.retrying_store import Tables
 from sinks.writing.sending import DirectSender, Sender, ThreadSender
-from sinks.writing.store_committer import StoreCommitter
 from sinks.writing.target import TargetLayer
 
 
@@ -397,7 +397,7 @@ def test_layer_that_divides_a_chunk_may_take_longer_than_the_call_timeout():
     store = Picky()
     steps = InSteps(store)
     sender = ThreadSender(TargetLayer(steps), retry=quick(), clock=lambda: store.now)
-    sender.begin(2, Tables(features={"t": {"x": b"1"}}, new_times_ms=(5,)))
+    sender.begin(2, CycleTables(features={"t": {"x": b"1"}}, new_times_ms=(5,)))
     assert (steps.messages, steps.new_times_ms) == ({"t": {"x": b"1"}}, (5,))
     sender.submit(many("a", "b", "c", "d", "e"))
     sender.wait()
@@ -407,15 +407,15 @@ def test_layer_that_divides_a_chunk_may_take_longer_than_the_call_timeout():
 
 def test_times_of_a_micro_batch_are_new_until_a_row_was_refused():
     """Then an attempt leaves events out that an earlier one has written, so a row has other values at one time."""
-    assert set(Tables.of(Prepared(), 100).new_times_ms) == {100, 99}
-    assert Tables.of(Prepared(refused={("t", b"r"): ("write_rejected", "no")}), 100).new_times_ms == ()
-    assert Tables.of(Prepared(), None).new_times_ms == ()
+    assert set(CycleTables.of(Prepared(), 100).new_times_ms) == {100, 99}
+    assert CycleTables.of(Prepared(refused={("t", b"r"): ("write_rejected", "no")}), 100).new_times_ms == ()
+    assert CycleTables.of(Prepared(), None).new_times_ms == ()
 
 
 def test_rows_of_a_probe_are_not_new():
     """The attempt that is blocked may have written them, and a later one other values with the same times."""
     steps = InSteps(Picky())
-    committer = StoreCommitter(sender=lambda: DirectSender(steps))
+    committer = ProbingCommitter(lambda: DirectSender(steps))
     committer.prepare(Batch("b", 900, "a"), [])
     committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 900)]), 10.0)
     assert steps.new_times_ms == ()
@@ -480,7 +480,7 @@ class TestRefusedTimes:
         self, store: LateClock, batch_time_ms: int | None, *times_ms: int, changes_ms: Sequence[int] = ()
     ) -> list[Refusal]:
         sender = DirectSender(store, retry=store_retry(attempts=3, sleep=lambda _seconds: None))
-        sender.begin(10.0, Tables(batch_time_ms=batch_time_ms, times_ms=changes_ms))
+        sender.begin(10.0, CycleTables(batch_time_ms=batch_time_ms, times_ms=changes_ms))
         sender.submit(Chunk("t", [Put(b"%d" % time_ms, {b"f:q": b"1"}, time_ms) for time_ms in times_ms]))
         (result,) = sender.take_results()
         return list(result.refused)
@@ -513,7 +513,7 @@ class TestRefusedTimes:
             def prepare(self, batch_time_ms: int) -> PreparedFeatures:
                 return PreparedFeatures(times_ms=(5_000,))
 
-        committer = StoreCommitter(sender=lambda: DirectSender(store), features=Chosen())
+        committer = ProbingCommitter(lambda: DirectSender(store), features=Chosen())
         committer.prepare(Batch("b", 900, "a"), [])
         with pytest.raises(TimestampRefusedError, match="time of the micro-batch"):
             committer.probe(packed_probe("t", [Put(b"r", {b"f:q": b"1"}, 5_000)]), 10.0)

@@ -67,7 +67,7 @@ from sinks.writing import staging
 from sinks.writing.driver_store import DriverStore
 from sinks.writing.families import FamilyRegistry
 from sinks.writing.messages import Prepared
-from sinks.writing.store_committer import StoreCommitter
+from sinks.writing.staged_committer import StagedCommitter
 from tests.support.arrow import as_batch
 from tests.support.names import unique
 from tests.support.parts import planned
@@ -199,7 +199,7 @@ def test_running_stage_is_timed(tmp_path: Path) -> None:
     assert bench.runner.stage_s() == 0.0
 
 
-class Committing(StoreCommitter):
+class Committing(StagedCommitter):
     """Counts the results of each batch."""
 
     def __init__(self, result_counts: list[int], *arguments: Any) -> None:
@@ -476,13 +476,13 @@ def test_driver_that_is_replaced_while_it_is_blocked_does_not_retry(
             fail_once()
         logs.append(batch_id)
 
-    def commit(committer: StoreCommitter, batch: Batch, results: Sequence[bytes]) -> None:
+    def commit(committer: StagedCommitter, batch: Batch, results: Sequence[bytes]) -> None:
         fail_once()
         stored(committer, batch, results)
 
     if blocked == "commit":
-        stored = StoreCommitter.commit
-        monkeypatch.setattr(StoreCommitter, "commit", commit)
+        stored = StagedCommitter.commit
+        monkeypatch.setattr(StagedCommitter, "commit", commit)
     if blocked == "publish":
         bench.before_publish = fail_once
     bench.record = record
