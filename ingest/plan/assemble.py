@@ -28,6 +28,7 @@ from ingest.api import (
 )
 from ingest.api.schemas import GivenSchemas, Schemas
 from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.api.table_feature import StorePlan
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
@@ -356,7 +357,7 @@ def store_sink(
     buffer_bytes: int,
     deletes: bool,
     max_event_bytes: int = DEFAULT_EVENT_BYTES,
-    features: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    features: StorePlan = MappingProxyType({}),
 ) -> "StoreSink":
     """
     What writes to a store in a task; to a staged file if only the driver writes the store.
@@ -366,7 +367,7 @@ def store_sink(
         buffer_bytes: as in `BufferedMutator`.
         deletes: as in `PlainWriter`.
         max_event_bytes: of the source.
-        features: name of a table -> feature -> what is planned of it.
+        features: what is planned of the tables of the store.
     """
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.plain_writer import PlainWriter
