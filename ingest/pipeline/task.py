@@ -7,7 +7,6 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from ingest import failpoint
 from ingest.api import (
@@ -26,8 +25,8 @@ from ingest.api import (
 )
 from ingest.api.schemas import RunAgainError
 from ingest.dead_letters.buffer import DeadLetterBuffer
-from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.failures import (
     NO_SINK,
     ON_ERROR,
@@ -82,13 +81,11 @@ class Task:
     A worker process creates it once and uses it for all its tasks of the pipeline.
 
     Args:
-        pipeline: name, for dead letters.
-        fingerprint: of the configuration, for dead letters.
         decode: see `ingest.sources.decoding.Decoder.decode`.
         on_error: failure action for records that cannot be decoded.
+        dead_letter_maker: of the pipeline.
         dead_letters: collects the dead letters of one run.
         bindings: the sinks, each of which writes to one of the destinations.
-        tables: name of a sink -> as in `DeadLetter.table`.
         destinations: by name.
         time_limit: for the calls that process one event; entered while records are read.
         observer: called for each event; makes the task slower.
@@ -98,21 +95,17 @@ class Task:
     def __init__(  # noqa: PLR0913 - the parts of a pipeline, each used once
         self,
         *,
-        pipeline: str,
-        fingerprint: str,
         decode: Callable[[Record], Event | str],
         chain: Chain,
         bindings: Sequence[SinkBinding],
-        tables: Mapping[str, str] = MappingProxyType({}),
         destinations: Mapping[str, TaskSink],
         on_error: OnError,
+        dead_letter_maker: DeadLetterMaker,
         dead_letters: DeadLetterBuffer,
         time_limit: TimeLimit,
         observer: TaskObserver | None = None,
         tap_view: TapView | None = None,
     ) -> None:
-        self._pipeline = pipeline
-        self._fingerprint = fingerprint
         self._untapped = Parts(decode, chain, tuple(bindings))
         self._tap_view = tap_view
         self._tap_failure: Callable[[Record, Failure], None] | None = None
@@ -123,13 +116,13 @@ class Task:
         self._sampling = self._figures.sampling
         self._use(self._untapped, self._figures.timed)
         self._after_last_send = failpoint.point("after_last_send")
-        self._tables = tables
         self._destinations = destinations
         self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer
         self._receipt = Receipt()
+        self._dead_letter_maker = dead_letter_maker
         self._dead_letters = dead_letters
         self._spec: TaskSpec
         self._reported: set[tuple[str, str]] = set()
@@ -471,19 +464,7 @@ class Task:
             case OnError.DEAD_LETTER:
                 counts.dead_lettered_by[error.code, component] += counted
                 self._dead_letters.add(
-                    DeadLetter(
-                        record=record._replace(headers=()) if isinstance(error, UnreadError) else record,
-                        by_place=PlaceRange.of(error) if isinstance(error, UnreadError) else None,
-                        fan_out=failure.fan_out,
-                        attributes={} if failure.event is None else failure.event.attributes,
-                        pipeline=self._pipeline,
-                        component=component,
-                        code=error.code,
-                        message=str(error),
-                        batch_time_ms=self._spec.batch.time_ms,
-                        fingerprint=self._fingerprint,
-                        table=self._tables.get(component) if failure.sinks else "",
-                    ),
+                    self._dead_letter_maker.of(record, failure, self._spec.batch.time_ms),
                     self._number,
                     failure.sinks or frozenset(binding.name for binding in self._selected),
                 )
@@ -500,5 +481,5 @@ class Task:
 
             self._reported.add(kind)
             logger(__name__).error(
-                "a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause
+                "a component has a bug", pipeline=self._dead_letter_maker.pipeline, component=component, exc_info=cause
             )

@@ -246,6 +246,7 @@ def live_store(component: Component[StoreSettings]) -> Store[Any]:
 
 def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     """The task of a pipeline; a worker process creates it once, without an observer."""
+    from ingest.pipeline.dead_lettering import DeadLetterMaker
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from ingest.plan.tap_view import tap_view
@@ -261,12 +262,9 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     kept = plan.dead_letter_place if plan.publishes_dead_letters else None
     blobs = None if kept is None else keeping_feature(kept).dead_letter_sink(kept, live_store(plan.stores[kept.store]))
     return Task(
-        pipeline=plan.pipeline,
-        fingerprint=plan.fingerprint,
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
-        tables=plan.tables_of_sinks,
         destinations={
             **({} if schemas is None else {SCHEMAS: schemas}),
             **stores,
@@ -274,6 +272,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
             **({} if blobs is None else {DEAD_LETTERS: blobs}),
         },
         on_error=plan.on_error,
+        dead_letter_maker=DeadLetterMaker(plan.pipeline, plan.fingerprint, plan.tables_of_sinks),
         dead_letters=DeadLetterBuffer(
             plan.masks, blobs, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by
         ),
