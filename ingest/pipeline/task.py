@@ -128,7 +128,7 @@ class Task:
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._buffered: dict[int, _BufferedRecord] = {}
-        self._lacks_something = False
+        self._runs_again = False
         self._number: int  # of the record whose outcomes are settled, in the task
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
@@ -144,7 +144,7 @@ class Task:
         self._tap(receipt)
         self._figures.start()
         self._buffered.clear()
-        self._lacks_something = is_flushed = False
+        self._runs_again = is_flushed = False
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
@@ -160,9 +160,9 @@ class Task:
                     self._run_split(rank, split)
             self._figures.add_drops(receipt.counts)
             for name, destination in self._destinations.items():
-                receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
+                receipt.results[name] = destination.request() if self._runs_again else destination.flush()
             self._after_last_send()
-            is_flushed = not self._lacks_something
+            is_flushed = not self._runs_again
         except IngestError as error:
             return self._ended(error)
         finally:
@@ -197,7 +197,7 @@ class Task:
 
     def _use(self, parts: Parts, timed: Parts) -> None:
         """Run records through these parts, and those whose time is measured through the others."""
-        self._decode, self._chain_in_use, self._selected = parts
+        self._decode, self._chain_in_use, self._selected_bindings = parts
         self._bindings_in_use = parts.bindings
         self._run_chain = failpoint.after("mid_decorate", parts.chain.run)
         self._timed_decode, self._timed_chain, self._timed_bindings = timed
@@ -233,7 +233,7 @@ class Task:
         return by_split(records) if self._by_split else ((None, records),)
 
     def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
-        if self._lacks_something:
+        if self._runs_again:
             self._look_ahead(records)
             return
         counts, sampling = self._receipt.counts, self._sampling
@@ -261,7 +261,7 @@ class Task:
             sampling.until = until_sample
             self._end_of_chain()
         except RunAgainError:
-            self._lacks_something = True
+            self._runs_again = True
             self._look_ahead(remaining)
             return
         for destination in self._destinations.values():
@@ -290,11 +290,11 @@ class Task:
 
     def _settle_timed(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """The same as `_settle`, through the timed sinks; what is buffered again is timed later, too."""
-        self._selected = self._timed_bindings
+        self._selected_bindings = self._timed_bindings
         self._figures.is_timed = True
         self._settle(record, outcomes, part)
         self._figures.is_timed = False
-        self._selected = self._bindings_in_use
+        self._selected_bindings = self._bindings_in_use
 
     def _decoded(self, record: Record, decode: Callable[[Record], Event | str]) -> Event | None:
         """The event of a record; None if it has failed or is dropped."""
@@ -350,7 +350,7 @@ class Task:
     def _select_sinks(self, record: Record) -> None:
         """Write the events of this record to its sinks only."""
         names = self._spec.sinks_by_record.get(record.place)
-        self._selected = tuple(binding for binding in self._bindings if names is None or binding.name in names)
+        self._selected_bindings = tuple(binding for binding in self._bindings if names is None or binding.name in names)
 
     def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """Write, count or dead-letter an event's outcomes; a buffered event counts once its outcome is known."""
@@ -390,7 +390,7 @@ class Task:
         stored = False
         skipped = NO_SINK
         failures: list[tuple[EventError, SinkBinding]] = []
-        for binding in self._selected:
+        for binding in self._selected_bindings:
             try:
                 if binding.condition is not None and not binding.condition.holds(event):
                     binding.count_excluded()
@@ -466,7 +466,7 @@ class Task:
                 self._dead_letters.add(
                     self._dead_letter_maker.of(record, failure, self._spec.batch.time_ms),
                     self._number,
-                    failure.sinks or frozenset(binding.name for binding in self._selected),
+                    failure.sinks or frozenset(binding.name for binding in self._selected_bindings),
                 )
         error.without_frames()
 
