@@ -12,7 +12,6 @@ from ingest import failpoint
 from ingest.api import (
     DecorateBugError,
     Disposition,
-    ErrorBudgetSpentError,
     Event,
     EventError,
     IngestError,
@@ -33,9 +32,11 @@ from ingest.pipeline.failures import (
     Failure,
     SinkBugError,
     SourceBugError,
+    budget_spent,
     bug_of,
     ended,
     lost_positions,
+    stopped_by,
 )
 from ingest.pipeline.figures import TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
@@ -48,13 +49,6 @@ from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongE
 from ingest.receipt import SOURCE, ComponentType, Receipt, TaskStatus
 
 _DECODERS = "ingest"  # the package of their code
-
-
-class StoppedByEventError(IngestError):
-    """An event failed with on_error: stop; its batch is not acknowledged."""
-
-    code = "stopped_by_event"
-    remedy = "Correct the pipeline for the event in the message, then start again."
 
 
 @dataclass(slots=True)
@@ -440,12 +434,7 @@ class Task:
     def _fail(self, record: Record, failure: Failure, *, counted: bool = True) -> None:
         error, component, counts = failure.error, failure.component, self._receipt.counts
         if self._spec.max_failures is not None and counts.failed > self._spec.max_failures:
-            raise ErrorBudgetSpentError(
-                f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
-                "the batch is acknowledged",
-                hint="'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: "
-                "{share: …}",
-            ) from error
+            raise budget_spent(int(counts.failed), failure) from error
         self._report_bug(component, error)
         self._time_limit.check(component)
         kind = ComponentType.SINK if failure.sinks else ComponentType.DECORATOR if failure.event is not None else None
@@ -454,11 +443,7 @@ class Task:
             self._tap_failure(record, failure)
         match failure.on_error:
             case OnError.STOP:
-                place = f"{record.topic}/{record.partition}/{record.offset}"
-                raise StoppedByEventError(
-                    f'"{component}" refused event {place}: {error}',
-                    hint="on_error is stop; correct the event or the component, or set on_error: dead_letter",
-                ) from error
+                raise stopped_by(record, failure) from error
             case OnError.DROP:
                 counts.dropped[ON_ERROR] += counted
             case OnError.DEAD_LETTER:
