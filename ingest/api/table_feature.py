@@ -181,7 +181,7 @@ class TableFeature(ABC, Generic[OptionsT]):
         """The writer of a table, before the next one; None if the feature writes the rows as they are."""
         return None
 
-    def connection(self, target: Any, planned: Mapping[str, Any], staging: Any = None) -> Any:  # noqa: ARG002
+    def connection(self, target: Any, planned: Mapping[str, Any], staging: Any) -> Any:  # noqa: ARG002
         """
         What tasks write to.
 
@@ -260,10 +260,13 @@ class TableFeature(ABC, Generic[OptionsT]):
         raise NotImplementedError
 
 
-FeaturePlan = Mapping[str, Mapping[str, Mapping[str, Any]]]
-"""Name of a store -> table -> feature -> as `TableFeature.planned` returned it."""
+StorePlan = Mapping[str, Mapping[str, Any]]
+"""Name of a table of a store -> name of a feature -> as `TableFeature.planned` returned it."""
+
+FeaturePlan = Mapping[str, StorePlan]
+"""Name of a store -> what is planned of its tables."""
 
 
-def planned_of(plan: Mapping[str, Mapping[str, Any]], feature: str) -> dict[str, Any]:
+def planned_of(plan: StorePlan, feature: str) -> dict[str, Any]:
     """Table -> what is planned of one feature, for the tables of a store that have it."""
     return {table: features[feature] for table, features in plan.items() if feature in features}

@@ -12,6 +12,7 @@ from ingest.dry_run.expected import Difference, differences
 from ingest.dry_run.observer import Inputs, OutputObserver
 from ingest.dry_run.shown import Output
 from ingest.dry_run.stores import DryStore
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, run_until_durable
 from ingest.pipeline.splits import first_places, ranked
@@ -98,13 +99,12 @@ class DryRun:
         own = {name: observer.dry(write) for name, write in dry_writes(plan).items()}
         bindings, guarded = live_bindings(plan, sinks, own)
         task = Task(
-            pipeline=plan.pipeline,
-            fingerprint=plan.fingerprint,
             decode=records.decode,
             chain=chain,
             bindings=[observer.named(binding) for binding in bindings],
             destinations={SCHEMAS: schemas, **sinks},
             on_error=plan.on_error,
+            dead_letter_maker=DeadLetterMaker(plan.pipeline, plan.fingerprint),
             dead_letters=DeadLetterBuffer(plan.masks),
             time_limit=TimeLimit([*chain.guarded, *guarded, *own.values()]),
             observer=observer,

@@ -4,12 +4,14 @@ from dataclasses import dataclass
 
 from ingest.api import (
     DecorateBugError,
+    ErrorBudgetSpentError,
     Event,
     EventError,
     IngestError,
     OnError,
     Origin,
     PositionLostError,
+    Record,
     UnreadError,
 )
 from ingest.api.reasons import drop_reason
@@ -36,6 +38,13 @@ class SourceBugError(DecorateBugError):
     """Decoding a record raised an unexpected exception; the log has its traceback once."""
 
     code = "source_bug"
+
+
+class StoppedByEventError(IngestError):
+    """An event failed with on_error: stop; its batch is not acknowledged."""
+
+    code = "stopped_by_event"
+    remedy = "Correct the pipeline for the event in the message, then start again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,24 @@ def bug_of(
     error = kind(describe_exception(bug, package, provider))
     error.__cause__ = bug
     return error
+
+
+def stopped_by(record: Record, failure: Failure) -> StoppedByEventError:
+    """The error of a task with a failure that stops the pipeline."""
+    place = f"{record.topic}/{record.partition}/{record.offset}"
+    return StoppedByEventError(
+        f'"{failure.component}" refused event {place}: {failure.error}',
+        hint="on_error is stop; correct the event or the component, or set on_error: dead_letter",
+    )
+
+
+def budget_spent(failed: int, last: Failure) -> ErrorBudgetSpentError:
+    """The error of a task in which so many records failed that the batch exceeds the error budget."""
+    return ErrorBudgetSpentError(
+        f'{failed} records failed in one task, the last one in "{last.component}": {last.error}; nothing of the batch '
+        "is acknowledged",
+        hint="'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: {share: …}",
+    )
 
 
 def lost_positions(error: UnreadError) -> PositionLostError:

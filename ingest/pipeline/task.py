@@ -7,13 +7,11 @@ Plain iterators, without Kafka, HBase or Spark. In a task, only this module acts
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from types import MappingProxyType
 
 from ingest import failpoint
 from ingest.api import (
     DecorateBugError,
     Disposition,
-    ErrorBudgetSpentError,
     Event,
     EventError,
     IngestError,
@@ -26,17 +24,19 @@ from ingest.api import (
 )
 from ingest.api.schemas import RunAgainError
 from ingest.dead_letters.buffer import DeadLetterBuffer
-from ingest.dead_letters.envelope import DeadLetter, PlaceRange
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.failures import (
     NO_SINK,
     ON_ERROR,
     Failure,
     SinkBugError,
     SourceBugError,
+    budget_spent,
     bug_of,
     ended,
     lost_positions,
+    stopped_by,
 )
 from ingest.pipeline.figures import TaskFigures
 from ingest.pipeline.outcomes import Dropped, Failed, Outcome, StillBuffered
@@ -49,13 +49,6 @@ from ingest.pipeline.time_limit import OutOfTimeError, TimeLimit, WaitedTooLongE
 from ingest.receipt import SOURCE, ComponentType, Receipt, TaskStatus
 
 _DECODERS = "ingest"  # the package of their code
-
-
-class StoppedByEventError(IngestError):
-    """An event failed with on_error: stop; its batch is not acknowledged."""
-
-    code = "stopped_by_event"
-    remedy = "Correct the pipeline for the event in the message, then start again."
 
 
 @dataclass(slots=True)
@@ -82,13 +75,11 @@ class Task:
     A worker process creates it once and uses it for all its tasks of the pipeline.
 
     Args:
-        pipeline: name, for dead letters.
-        fingerprint: of the configuration, for dead letters.
         decode: see `ingest.sources.decoding.Decoder.decode`.
         on_error: failure action for records that cannot be decoded.
+        dead_letter_maker: of the pipeline.
         dead_letters: collects the dead letters of one run.
         bindings: the sinks, each of which writes to one of the destinations.
-        tables: name of a sink -> as in `DeadLetter.table`.
         destinations: by name.
         time_limit: for the calls that process one event; entered while records are read.
         observer: called for each event; makes the task slower.
@@ -98,21 +89,17 @@ class Task:
     def __init__(  # noqa: PLR0913 - the parts of a pipeline, each used once
         self,
         *,
-        pipeline: str,
-        fingerprint: str,
         decode: Callable[[Record], Event | str],
         chain: Chain,
         bindings: Sequence[SinkBinding],
-        tables: Mapping[str, str] = MappingProxyType({}),
         destinations: Mapping[str, TaskSink],
         on_error: OnError,
+        dead_letter_maker: DeadLetterMaker,
         dead_letters: DeadLetterBuffer,
         time_limit: TimeLimit,
         observer: TaskObserver | None = None,
         tap_view: TapView | None = None,
     ) -> None:
-        self._pipeline = pipeline
-        self._fingerprint = fingerprint
         self._untapped = Parts(decode, chain, tuple(bindings))
         self._tap_view = tap_view
         self._tap_failure: Callable[[Record, Failure], None] | None = None
@@ -123,19 +110,19 @@ class Task:
         self._sampling = self._figures.sampling
         self._use(self._untapped, self._figures.timed)
         self._after_last_send = failpoint.point("after_last_send")
-        self._tables = tables
         self._destinations = destinations
         self._by_split = chain.has_splits or any(each.has_splits for each in destinations.values())
         self._on_error = on_error
         self._time_limit = time_limit
         self._observer = observer
         self._receipt = Receipt()
+        self._dead_letter_maker = dead_letter_maker
         self._dead_letters = dead_letters
         self._spec: TaskSpec
         self._reported: set[tuple[str, str]] = set()
         self._blocked: tuple[str, IngestError] | None = None
         self._buffered: dict[int, _BufferedRecord] = {}
-        self._lacks_something = False
+        self._runs_again = False
         self._number: int  # of the record whose outcomes are settled, in the task
 
     def run(self, records: Iterable[Record], spec: TaskSpec) -> Receipt:
@@ -151,7 +138,7 @@ class Task:
         self._tap(receipt)
         self._figures.start()
         self._buffered.clear()
-        self._lacks_something = is_flushed = False
+        self._runs_again = is_flushed = False
         attempt = spec.batch.attempt
         if self._blocked is not None and self._blocked[0] == attempt:
             # an earlier task of this attempt has already waited in this process; if every task waited, a batch of many
@@ -167,9 +154,9 @@ class Task:
                     self._run_split(rank, split)
             self._figures.add_drops(receipt.counts)
             for name, destination in self._destinations.items():
-                receipt.results[name] = destination.request() if self._lacks_something else destination.flush()
+                receipt.results[name] = destination.request() if self._runs_again else destination.flush()
             self._after_last_send()
-            is_flushed = not self._lacks_something
+            is_flushed = not self._runs_again
         except IngestError as error:
             return self._ended(error)
         finally:
@@ -204,7 +191,7 @@ class Task:
 
     def _use(self, parts: Parts, timed: Parts) -> None:
         """Run records through these parts, and those whose time is measured through the others."""
-        self._decode, self._chain_in_use, self._selected = parts
+        self._decode, self._chain_in_use, self._selected_bindings = parts
         self._bindings_in_use = parts.bindings
         self._run_chain = failpoint.after("mid_decorate", parts.chain.run)
         self._timed_decode, self._timed_chain, self._timed_bindings = timed
@@ -240,7 +227,7 @@ class Task:
         return by_split(records) if self._by_split else ((None, records),)
 
     def _run_split(self, rank: int | None, records: Iterable[Record]) -> None:
-        if self._lacks_something:
+        if self._runs_again:
             self._look_ahead(records)
             return
         counts, sampling = self._receipt.counts, self._sampling
@@ -268,7 +255,7 @@ class Task:
             sampling.until = until_sample
             self._end_of_chain()
         except RunAgainError:
-            self._lacks_something = True
+            self._runs_again = True
             self._look_ahead(remaining)
             return
         for destination in self._destinations.values():
@@ -297,11 +284,11 @@ class Task:
 
     def _settle_timed(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """The same as `_settle`, through the timed sinks; what is buffered again is timed later, too."""
-        self._selected = self._timed_bindings
+        self._selected_bindings = self._timed_bindings
         self._figures.is_timed = True
         self._settle(record, outcomes, part)
         self._figures.is_timed = False
-        self._selected = self._bindings_in_use
+        self._selected_bindings = self._bindings_in_use
 
     def _decoded(self, record: Record, decode: Callable[[Record], Event | str]) -> Event | None:
         """The event of a record; None if it has failed or is dropped."""
@@ -357,7 +344,7 @@ class Task:
     def _select_sinks(self, record: Record) -> None:
         """Write the events of this record to its sinks only."""
         names = self._spec.sinks_by_record.get(record.place)
-        self._selected = tuple(binding for binding in self._bindings if names is None or binding.name in names)
+        self._selected_bindings = tuple(binding for binding in self._bindings if names is None or binding.name in names)
 
     def _settle(self, record: Record, outcomes: Sequence[Outcome], part: float = 1.0) -> None:
         """Write, count or dead-letter an event's outcomes; a buffered event counts once its outcome is known."""
@@ -397,7 +384,7 @@ class Task:
         stored = False
         skipped = NO_SINK
         failures: list[tuple[EventError, SinkBinding]] = []
-        for binding in self._selected:
+        for binding in self._selected_bindings:
             try:
                 if binding.condition is not None and not binding.condition.holds(event):
                     binding.count_excluded()
@@ -447,12 +434,7 @@ class Task:
     def _fail(self, record: Record, failure: Failure, *, counted: bool = True) -> None:
         error, component, counts = failure.error, failure.component, self._receipt.counts
         if self._spec.max_failures is not None and counts.failed > self._spec.max_failures:
-            raise ErrorBudgetSpentError(
-                f'{int(counts.failed)} records failed in one task, the last one in "{component}": {error}; nothing of '
-                "the batch is acknowledged",
-                hint="'attr2hbase explain' shows why events fail; correct the pipeline, or raise error_budget: "
-                "{share: …}",
-            ) from error
+            raise budget_spent(int(counts.failed), failure) from error
         self._report_bug(component, error)
         self._time_limit.check(component)
         kind = ComponentType.SINK if failure.sinks else ComponentType.DECORATOR if failure.event is not None else None
@@ -461,31 +443,15 @@ class Task:
             self._tap_failure(record, failure)
         match failure.on_error:
             case OnError.STOP:
-                place = f"{record.topic}/{record.partition}/{record.offset}"
-                raise StoppedByEventError(
-                    f'"{component}" refused event {place}: {error}',
-                    hint="on_error is stop; correct the event or the component, or set on_error: dead_letter",
-                ) from error
+                raise stopped_by(record, failure) from error
             case OnError.DROP:
                 counts.dropped[ON_ERROR] += counted
             case OnError.DEAD_LETTER:
                 counts.dead_lettered_by[error.code, component] += counted
                 self._dead_letters.add(
-                    DeadLetter(
-                        record=record._replace(headers=()) if isinstance(error, UnreadError) else record,
-                        by_place=PlaceRange.of(error) if isinstance(error, UnreadError) else None,
-                        fan_out=failure.fan_out,
-                        attributes={} if failure.event is None else failure.event.attributes,
-                        pipeline=self._pipeline,
-                        component=component,
-                        code=error.code,
-                        message=str(error),
-                        batch_time_ms=self._spec.batch.time_ms,
-                        fingerprint=self._fingerprint,
-                        table=self._tables.get(component) if failure.sinks else "",
-                    ),
+                    self._dead_letter_maker.of(record, failure, self._spec.batch.time_ms),
                     self._number,
-                    failure.sinks or frozenset(binding.name for binding in self._selected),
+                    failure.sinks or frozenset(binding.name for binding in self._selected_bindings),
                 )
         error.without_frames()
 
@@ -500,5 +466,5 @@ class Task:
 
             self._reported.add(kind)
             logger(__name__).error(
-                "a component has a bug", pipeline=self._pipeline, component=component, exc_info=cause
+                "a component has a bug", pipeline=self._dead_letter_maker.pipeline, component=component, exc_info=cause
             )

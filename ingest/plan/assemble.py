@@ -28,6 +28,7 @@ from ingest.api import (
 )
 from ingest.api.schemas import GivenSchemas, Schemas
 from ingest.api.source import DEFAULT_EVENT_BYTES
+from ingest.api.table_feature import StorePlan
 from ingest.catalog import Catalog
 from ingest.config.model import Component, Configuration, Pipeline, names_of
 from ingest.dead_letters.buffer import DeadLetterBuffer
@@ -245,6 +246,7 @@ def live_store(component: Component[StoreSettings]) -> Store[Any]:
 
 def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     """The task of a pipeline; a worker process creates it once, without an observer."""
+    from ingest.pipeline.dead_lettering import DeadLetterMaker
     from ingest.pipeline.task import Task
     from ingest.pipeline.time_limit import TimeLimit
     from ingest.plan.tap_view import tap_view
@@ -260,12 +262,9 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
     kept = plan.dead_letter_place if plan.publishes_dead_letters else None
     blobs = None if kept is None else keeping_feature(kept).dead_letter_sink(kept, live_store(plan.stores[kept.store]))
     return Task(
-        pipeline=plan.pipeline,
-        fingerprint=plan.fingerprint,
         decode=live_decoder(plan).decode,
         chain=chain,
         bindings=bindings,
-        tables=plan.tables_of_sinks,
         destinations={
             **({} if schemas is None else {SCHEMAS: schemas}),
             **stores,
@@ -273,6 +272,7 @@ def live_task(plan: Plan, observer: "TaskObserver | None" = None) -> "Task":
             **({} if blobs is None else {DEAD_LETTERS: blobs}),
         },
         on_error=plan.on_error,
+        dead_letter_maker=DeadLetterMaker(plan.pipeline, plan.fingerprint, plan.tables_of_sinks),
         dead_letters=DeadLetterBuffer(
             plan.masks, blobs, is_published=plan.publishes_dead_letters, offsets=plan.read_again_by
         ),
@@ -356,7 +356,7 @@ def store_sink(
     buffer_bytes: int,
     deletes: bool,
     max_event_bytes: int = DEFAULT_EVENT_BYTES,
-    features: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
+    features: StorePlan = MappingProxyType({}),
 ) -> "StoreSink":
     """
     What writes to a store in a task; to a staged file if only the driver writes the store.
@@ -366,7 +366,7 @@ def store_sink(
         buffer_bytes: as in `BufferedMutator`.
         deletes: as in `PlainWriter`.
         max_event_bytes: of the source.
-        features: name of a table -> feature -> what is planned of it.
+        features: what is planned of the tables of the store.
     """
     from sinks.writing.mutator import BufferedMutator
     from sinks.writing.plain_writer import PlainWriter

@@ -1,11 +1,10 @@
 """The features of the tables of a pipeline, planned on the driver and used in the tasks."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from ingest.api import SinkSettings
-from ingest.api.driver_feature import DriverFeature, PreparedFeatures
-from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, TableFeature, WriterPlace, planned_of
+from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, StorePlan, TableFeature, WriterPlace, planned_of
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
 from ingest.config.model import Component, Configuration, Pipeline
@@ -36,7 +35,7 @@ def features_of(configuration: Configuration, pipeline: Pipeline, catalog: Catal
     return plan
 
 
-def of_feature(plan: FeaturePlan, feature: str) -> dict[str, dict[str, Any]]:
+def tables_with_feature(plan: FeaturePlan, feature: str) -> dict[str, dict[str, Any]]:
     """Store -> table -> what is planned of one feature, for the stores with such tables."""
     found = {store: planned_of(tables, feature) for store, tables in plan.items()}
     return {store: tables for store, tables in found.items() if tables}
@@ -45,7 +44,7 @@ def of_feature(plan: FeaturePlan, feature: str) -> dict[str, dict[str, Any]]:
 def table_writers(
     last: TableWriter,
     store_name: str,
-    tables: Mapping[str, Mapping[str, Any]],
+    tables: StorePlan,
     *,
     reader: RowReader,
     withdraws: bool,
@@ -58,7 +57,7 @@ def table_writers(
     Args:
         last: the last writer of all tables.
         store_name: for messages.
-        tables: name of a table -> feature -> what is planned of it.
+        tables: what is planned of those of the store.
         reader: as in `WriterPlace`.
         withdraws: as in `WriterPlace`.
         max_put_bytes: as in `WriterPlace`.
@@ -106,53 +105,12 @@ def keeping_feature(place: DeadLetterPlace) -> TableFeature[Any]:
     return next(feature for feature in table_features() if feature.name == place.feature)
 
 
-def has_large_chunks(tables: Mapping[str, Mapping[str, Any]]) -> bool:
+def has_large_chunks(tables: StorePlan) -> bool:
     """Whether a feature of a store's tables needs chunks of many rows."""
     return any(feature.has_large_chunks and planned_of(tables, feature.name) for feature in table_features())
 
 
-class TableMessages(DriverFeature):
-    """
-    What the features of the tables of one store say to the connections of the tasks.
-
-    Args:
-        tables: name of a table -> feature -> what is planned of it.
-        is_behind: as in `TableFeature.message`.
-        is_replay: the same.
-        empty: tables that had no rows when the replay began: for their features it is no replay.
-        begun_ms: micro-batches up to this time were begun before this start.
-    """
-
-    def __init__(
-        self,
-        tables: Mapping[str, Mapping[str, Any]],
-        is_behind: Callable[[], bool],
-        *,
-        is_replay: bool = False,
-        empty: Collection[str] = (),
-        begun_ms: int = -1,
-    ) -> None:
-        self._tables = tables
-        self._is_behind = is_behind
-        self._is_replay = is_replay
-        self._empty = empty
-        self._begun_ms = begun_ms
-
-    def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:  # noqa: ARG002 - of one store
-        """The messages of an attempt; the times of micro-batches rise."""
-        is_behind, is_again = self._is_behind(), batch_time_ms <= self._begun_ms
-        self._begun_ms = max(self._begun_ms, batch_time_ms)
-        messages: dict[str, dict[str, bytes]] = {}
-        for feature in table_features():
-            for table, planned in planned_of(self._tables, feature.name).items():
-                is_replay = self._is_replay and table not in self._empty
-                message = feature.message(planned, is_behind=is_behind, is_replay=is_replay, is_again=is_again)
-                if message is not None:
-                    messages.setdefault(table, {})[feature.name] = message
-        return PreparedFeatures(messages)
-
-
-def connection(target: Any, tables: Mapping[str, Mapping[str, Any]], staging: Any = None) -> Any:
+def connection(target: Any, tables: StorePlan, staging: Any = None) -> Any:
     """What a task or a probe writes to, with what the features of the store's tables put around it."""
     for feature in table_features():
         planned = planned_of(tables, feature.name)

@@ -10,7 +10,7 @@ from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, TableFeature
 from ingest.catalog import table_features
 from ingest.config.model import Component
 from ingest.masks import Masks
-from ingest.plan.features import of_feature
+from ingest.plan.features import tables_with_feature
 from ingest.plugins.loader import PluginFile
 from ingest.receipt import ComponentKey, ComponentType
 from ingest.registry.options import RegistryOptions
@@ -33,7 +33,7 @@ class Plan:
         empty: name of a store -> tables that had no rows when the replay began, so that it writes none of their cells
             again.
         files: plugin modules beside the pipeline file.
-        features: store -> table -> feature -> what tasks need to know of it.
+        features: of the tables, what tasks need to know of them.
         existing: effect of setting an attribute that exists, as `ingest.sources.decoding.Existing`.
         masks: of the configuration, so that workers hide the secrets in the settings.
         dead_letter_place: where large values of records that fail are kept; None if dead letters contain them.
@@ -65,7 +65,9 @@ class Plan:
     @property
     def needs_splits(self) -> bool:
         """Whether a destination needs the ranks of the splits, so that the driver computes `TaskSpec.splits`."""
-        return any(feature.needs_ranks and of_feature(self.features, feature.name) for feature in table_features())
+        return any(
+            feature.needs_ranks and tables_with_feature(self.features, feature.name) for feature in table_features()
+        )
 
     @property
     def uses_registry(self) -> bool:
@@ -85,7 +87,7 @@ class Plan:
 
     def tables_with(self, feature: type[TableFeature[Any]]) -> dict[str, dict[str, Any]]:
         """Store -> table -> what is planned of a feature, for the stores with such tables."""
-        return of_feature(self.features, feature.name)
+        return tables_with_feature(self.features, feature.name)
 
     def owned_in(self, store: str) -> frozenset[str]:
         """The tables of a store that the pipeline must own."""
@@ -96,7 +98,7 @@ class Plan:
         """Names of the sinks that name tables with a feature."""
         return frozenset(
             sink.name
-            for name, tables in of_feature(self.features, feature).items()
+            for name, tables in tables_with_feature(self.features, feature).items()
             for sink in self.mapped_to(name)
             if sink.settings.fixed_table in tables
         )

@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
 
 from ingest.api import Committer, StoreSettings, TableSpec
 from ingest.api.driver_feature import StoreFeatures
-from ingest.api.table_feature import planned_of
+from ingest.api.table_feature import StorePlan, planned_of
 from ingest.catalog import table_features
 from ingest.config.model import Component, Configuration, declared_in
 from ingest.plan.assemble import family_registry, live_store, sink_committers
-from ingest.plan.features import TableMessages, connection, keeping_feature
+from ingest.plan.features import connection, keeping_feature
 from ingest.plan.plan import DEAD_LETTERS, Plan
+from ingest.plan.table_messages import TableMessages
 from ingest.service.schemas import schema_committers
 from ingest.service.state_folders import dead_letters_beside, staging_folder
 from sinks.owning.owned_tables import OwnedTables
@@ -104,5 +104,5 @@ def _written(plan: Plan, store: str, declared: Mapping[str, TableSpec]) -> Mappi
     return declared if None in tables else {name: spec for name, spec in declared.items() if name in tables}
 
 
-def _sender(component: Component[StoreSettings], features: Mapping[str, Mapping[str, Any]]) -> Sender:
+def _sender(component: Component[StoreSettings], features: StorePlan) -> Sender:
     return ThreadSender(connection(live_store(component), features))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ingest.api import NotFoundError, Store, StoreSettings, TableSpec
+from ingest.api.table_feature import StorePlan
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Component, Configuration, declared_in
@@ -69,8 +70,8 @@ class SourceTable:
         declared = next(iter(unpacked(self.plan).tables_with(Updates).values()), {})
         return recorded_merging(store, self.name, declared.get(self.name))
 
-    def loads(self) -> Mapping[str, Mapping[str, Any]]:
-        """When rows of the table are loaded as files: table -> feature -> what is planned of it; empty for never."""
+    def loads(self) -> StorePlan:
+        """When rows of the table are loaded as files; empty for never."""
         planned = next(iter(unpacked(self.plan).tables_with(BulkLoad).values()), {})
         return {table: {BulkLoad.name: rule} for table, rule in planned.items()}
 
@@ -158,7 +159,7 @@ def driver_folder() -> Path:
 
 def _packed(
     component: Component[StoreSettings],
-    tables: Mapping[str, Mapping[str, Any]],
+    tables: StorePlan,
     folder: Path,
     catalog: Catalog,
     masks: Masks,

@@ -30,6 +30,7 @@ from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.expressions import Condition
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.figures import DENSITY, SAMPLE, WARM_UP, Sampling, TaskFigures
 from ingest.pipeline.outcomes import BoundDecorator
 from ingest.pipeline.parts import Parts
@@ -109,13 +110,12 @@ def task_of(*decorators: Any, sinks: tuple[SinkBinding, ...] = (sink("s"),), on_
     ]
     destination: Any = Null()
     return Task(
-        pipeline="p",
-        fingerprint="f",
         decode=Decoder(Decoding()).decode,
         chain=Chain(bound),
         bindings=sinks,
         destinations={"logs": destination},
         on_error=OnError.DEAD_LETTER,
+        dead_letter_maker=DeadLetterMaker("p", "f"),
         dead_letters=DeadLetterBuffer(Masks()),
         time_limit=TimeLimit([]),
     )

@@ -68,7 +68,7 @@ def test_untapped_task_runs_the_chain_itself_before_and_after_a_tap(run):
     run(task, Tap("a", "filter"), levels=["info"] * 3)
     assert task._run_chain != task._chain.run
     receipt = run(task)
-    assert (task._run_chain, task._decode, task._selected) == (task._chain.run, *task._untapped[::2])
+    assert (task._run_chain, task._decode, task._selected_bindings) == (task._chain.run, *task._untapped[::2])
     assert receipt.tapped == []
 
 
@@ -170,7 +170,7 @@ def test_message_of_a_failure_with_a_name_that_is_not_utf8_is_escaped():
 def test_failed_events_run_through_the_parts_themselves(run):
     task = task_of(*FAILING)
     run(task, Tap("a", is_failed=True))
-    assert (task._run_chain, task._decode, task._selected) == (task._chain.run, *task._untapped[::2])
+    assert (task._run_chain, task._decode, task._selected_bindings) == (task._chain.run, *task._untapped[::2])
 
 
 def test_failed_events_of_one_component_and_with_a_condition(run):

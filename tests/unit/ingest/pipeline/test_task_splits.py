@@ -26,6 +26,7 @@ from ingest.api import (
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.in_process import InProcessHost
 from ingest.pipeline.loop import MicroBatch, StoppedError, run_until_durable
 from ingest.pipeline.outcomes import BoundDecorator
@@ -92,13 +93,12 @@ class Calls(TaskSink):
 def task_of(sink: Calls, *decorators: BoundDecorator, **changed: Any) -> Task:
     """A task that writes to a sink; `changed` are arguments of `Task`."""
     arguments = {
-        "pipeline": "p",
-        "fingerprint": "f",
         "decode": Decoder(Decoding(has_unread=True)).decode,
         "chain": Chain(decorators),
         "bindings": [SinkBinding("calls", sink.write, OnError.STOP)],
         "destinations": {"calls": sink},
         "on_error": OnError.STOP,
+        "dead_letter_maker": DeadLetterMaker("p", "f"),
         "dead_letters": DeadLetterBuffer(Masks()),
         "time_limit": TimeLimit([]),
     }

@@ -11,7 +11,8 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
 from ingest.plan.assemble import plan_of
-from ingest.plan.features import TableMessages, has_large_chunks
+from ingest.plan.features import has_large_chunks
+from ingest.plan.table_messages import TableMessages
 from ingest.service.committers import committers_of
 from sinks.bulk_load.modes import BEHIND, NAME, ONLY_CALLS, ONLY_CHECKED, UP_TO_DATE, LoadRule
 from sinks.writing.messages import Prepared

@@ -10,6 +10,7 @@ from ingest.api import Capabilities, Decoding, Event, FamilySpec, Mutation, OnEr
 from ingest.dead_letters.buffer import DeadLetterBuffer
 from ingest.masks import Masks
 from ingest.pipeline.chain import Chain
+from ingest.pipeline.dead_lettering import DeadLetterMaker
 from ingest.pipeline.sink_binding import SinkBinding
 from ingest.pipeline.task import Task
 from ingest.pipeline.time_limit import TimeLimit
@@ -57,13 +58,12 @@ def test_a_task_calls_its_store_through_few_layers_and_none_of_them_twice(buffer
     decoder = Decoder(Decoding(), "replace")
     mapper = Attr2HBase(Attr2HBaseSettings.model_validate({"table": "t", "write_body": "f:line"}))
     task = Task(
-        pipeline="p",
-        fingerprint="",
         decode=lambda record: _with_row_key(decoder.decode(record)),
         chain=Chain([]),
         bindings=[SinkBinding("s", Writer(mapper, sink).write, OnError.DEAD_LETTER)],
         destinations={"logs": sink},
         on_error=OnError.DEAD_LETTER,
+        dead_letter_maker=DeadLetterMaker("p", ""),
         dead_letters=DeadLetterBuffer(Masks()),
         time_limit=TimeLimit([]),
     )
