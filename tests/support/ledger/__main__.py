@@ -11,11 +11,11 @@ import happybase
 
 from tests.support.checkpoint import CheckpointReader
 from tests.support.ledger import age, report
-from tests.support.ledger.audit import settled
 from tests.support.ledger.books import Books
 from tests.support.ledger.events import FAMILIES, Events, chain
 from tests.support.ledger.observed import Observed, batches_of, dead_letters_in_files, hbase_rows, rocksdb_rows
 from tests.support.ledger.producer import LedgerFile, Producer
+from tests.support.ledger.sent import settled
 
 
 class AnyHBase:

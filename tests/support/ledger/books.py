@@ -4,11 +4,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import BatchIndex, Judgement, SentEvents, Verdict
 from tests.support.ledger.events import Events
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
 from tests.support.ledger.judging import judge
 from tests.support.ledger.observed import Key, Observed
+from tests.support.ledger.sent import BatchIndex, SentEvents
+from tests.support.ledger.verdicts import Judgement, Verdict
 
 TRIES = 4  # calls for a chunk in one attempt
 
@@ -91,7 +92,7 @@ class Books:
             last_before: newest batch that an earlier process acknowledged; -1 for none.
         """
         batches = BatchIndex([batch for batch in self.observed.batches if batch.number > last_before])
-        found = {Verdict.STORED: 0, Verdict.DLQ: 0, Verdict.DROPPED_BY_RULE: 0}
+        found = {Verdict.STORED: 0, Verdict.DEAD_LETTERED: 0, Verdict.DROPPED_BY_RULE: 0}
         for place, key in self.sent.places.items():
             if batches.of(*place) is not None:
                 verdict = judgement.verdicts.get(key)
@@ -103,7 +104,7 @@ class Books:
             read=sum(found.values()),
             stored=found[Verdict.STORED],
             dropped=found[Verdict.DROPPED_BY_RULE],
-            dead_lettered=found[Verdict.DLQ],
+            dead_lettered=found[Verdict.DEAD_LETTERED],
             batches=len(batches),
         )
         return invariants.metrics_are_true(expected, life)
@@ -126,7 +127,7 @@ class Books:
         return Totals(
             sent=len(judgement.verdicts),
             stored=len(judgement.having(Verdict.STORED)),
-            dead_lettered=len(judgement.having(Verdict.DLQ)),
+            dead_lettered=len(judgement.having(Verdict.DEAD_LETTERED)),
             dropped=len(judgement.having(Verdict.DROPPED_BY_RULE)),
             redelivered=redelivered,
             lost=len(judgement.having(Verdict.LOST)),

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import NamedTuple
 
-from tests.support.ledger.audit import SHOWN, Judgement, SentEvents, Verdict
 from tests.support.ledger.observed import Key, Observed
 from tests.support.ledger.producer import Status
+from tests.support.ledger.sent import SentEvents
+from tests.support.ledger.verdicts import SHOWN, Judgement, Verdict
 
-GOOD = (Verdict.STORED, Verdict.DLQ, Verdict.DROPPED_BY_RULE)
+GOOD = (Verdict.STORED, Verdict.DEAD_LETTERED, Verdict.DROPPED_BY_RULE)
 UNCLEAN = (Verdict.PHANTOM, Verdict.CORRUPT, Verdict.MIXED, Verdict.DANGLING)
 
 

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from tests.support.ledger.audit import SHOWN, BatchIndex, Judgement, SentEvents, Verdict
 from tests.support.ledger.events import HASH, WINDOW, Events, Outcome, cells_of, hash_of
 from tests.support.ledger.observed import Found, FoundDeadLetter, Key, Observed, event_of
 from tests.support.ledger.producer import Entry, Status
+from tests.support.ledger.sent import BatchIndex, SentEvents
+from tests.support.ledger.verdicts import SHOWN, Judgement, Verdict
 
 
 def judge(
@@ -166,7 +167,7 @@ class _Judge:
         return self._owners.get(row, [])
 
     def _dead_lettered(self, key: Key, outcome: Outcome, dead_letters: Iterable[FoundDeadLetter]) -> None:
-        self.judgement.verdicts[key] = Verdict.DLQ
+        self.judgement.verdicts[key] = Verdict.DEAD_LETTERED
         wrong = self._check_dead_letters(key, outcome, dead_letters)
         if wrong:
             self.judgement.add(Verdict.CORRUPT, wrong)
@@ -215,7 +216,7 @@ class _Judge:
         return entry is not None and (
             entry.status is not Status.OK
             or self._events.outcome(*key) is not Outcome.STORED
-            or self.judgement.verdicts.get(key) is Verdict.DLQ
+            or self.judgement.verdicts.get(key) is Verdict.DEAD_LETTERED
             or (self._bounds is not None and key not in self.judgement.acknowledged)
         )
 

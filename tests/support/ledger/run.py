@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.ledger import report
-from tests.support.ledger.audit import Judgement, SentEvents, Verdict, settled
 from tests.support.ledger.books import Books, Totals
 from tests.support.ledger.events import Events, Outcome
 from tests.support.ledger.invariants import Rule, Scrape, Wrong
@@ -29,6 +28,8 @@ from tests.support.ledger.observed import (
 from tests.support.ledger.pipeline import Names, Options, content_of, merged
 from tests.support.ledger.producer import LedgerFile, Places, Producer, Status
 from tests.support.ledger.scrapes import Scrapes
+from tests.support.ledger.sent import SentEvents, settled
+from tests.support.ledger.verdicts import Judgement, Verdict
 from tests.support.names import unique
 from tests.support.servers import HBase, Kafka
 from tests.support.service import START_S, Service

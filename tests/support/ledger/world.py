@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from tests.support.checkpoint import Batch
-from tests.support.ledger.audit import Judgement, SentEvents
 from tests.support.ledger.events import POISON_CODE, WINDOW, Events, Outcome
 from tests.support.ledger.judging import judge
 from tests.support.ledger.observed import FoundDeadLetter, Key, Observed, Version, found_of
 from tests.support.ledger.producer import Entry, Status
+from tests.support.ledger.sent import SentEvents
+from tests.support.ledger.verdicts import Judgement
 
 COUNT = 1_500
 PARTITIONS = 4

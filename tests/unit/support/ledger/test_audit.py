@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from tests.support.ledger import invariants
-from tests.support.ledger.audit import Judgement, SentEvents, Verdict, settled
 from tests.support.ledger.events import BODY, HASH, NUMBER, POISON_CODE, Outcome, hash_of
 from tests.support.ledger.invariants import Scrape
 from tests.support.ledger.judging import judge, newest_numbers
 from tests.support.ledger.observed import FoundDeadLetter
 from tests.support.ledger.producer import Entry, Status
+from tests.support.ledger.sent import SentEvents, settled
+from tests.support.ledger.verdicts import Judgement, Verdict
 from tests.support.ledger.world import COUNT, FIRST_MS, World
 
 Cells = dict[bytes, tuple[int, bytes]]

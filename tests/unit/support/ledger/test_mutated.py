@@ -4,9 +4,10 @@ import importlib
 import inspect
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import pytest
+from pyspark.sql import DataFrame
 
 from ingest.api import (
     Capabilities,
@@ -19,9 +20,13 @@ from ingest.api import (
     TaskSpec,
     WriteCounts,
 )
+from ingest.dead_letters.budget import ErrorBudget
 from ingest.observe.metrics import Metrics
 from ingest.pipeline.loop import LoopHost, MicroBatch, run_until_durable
 from ingest.receipt import Counts, Receipt, TaskStatus
+from ingest.spark.streaming.batch_errors import AbandonedError
+from ingest.spark.streaming.batch_observer import BatchObserver
+from ingest.spark.streaming.batch_runner import BatchRunner
 from sinks.folding.fold import Fold
 from sinks.memory import MemoryStore
 from sinks.writing.buffer import WriteBuffer
@@ -171,6 +176,26 @@ def test_store_is_unavailable_at_the_end_of_one_task(mutate: Mutate) -> None:
         stored.cycle(3, [b"c"])
     stored.cycle(4, [b"d"])
     assert stored.keys() == [b"a", b"b", b"d"]
+
+
+def test_batch_of_a_stopped_service_returns(mutate: Mutate) -> None:
+    runner = BatchRunner(
+        pipeline="p",
+        plan=b"",
+        batch_times=None,
+        committers={},
+        error_budget=ErrorBudget(share=1.0, min_events=1, window_s=1.0),
+        publish=lambda *_: None,
+        observer=cast("BatchObserver", None),
+        check_owner=lambda: None,
+    )
+    runner.stop()
+    frame = cast("DataFrame", None)  # the batch does not start
+    with pytest.raises(AbandonedError):
+        runner.on_batch(frame, 1)
+    proof = mutate("return_when_stopped")
+    runner.on_batch(frame, 1)
+    assert proof.exists()
 
 
 def test_some_rows_lack_a_cell(mutate: Mutate) -> None:

@@ -1,55 +1,13 @@
-"""Verdicts, and the ledger in the form that is compared with the actual state."""
+"""The events that were sent, in the form that is compared with the actual state, and the batches of their records."""
 
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import StrEnum
+from dataclasses import dataclass
 
 from tests.support.checkpoint import Batch
 from tests.support.ledger.observed import Key
 from tests.support.ledger.producer import Entry, Status
-
-SHOWN = 5  # examples of each kind in a message
-
-
-class Verdict(StrEnum):
-    """The outcome of one event, or the fault of one row."""
-
-    STORED = "stored"
-    DLQ = "dead-lettered"
-    DROPPED_BY_RULE = "dropped by rule"
-    PENDING = "pending"
-    LOST = "lost"
-    CORRUPT = "corrupt"
-    PHANTOM = "phantom"
-    DANGLING = "dangling"
-    REGRESSED = "regressed"
-    MIXED = "mixed"
-
-
-@dataclass
-class Judgement:
-    """
-    All verdicts.
-
-    Attributes:
-        verdicts: verdict of each event that is in the topic.
-        wrong: verdict -> descriptions of what is wrong.
-        acknowledged: events below an acknowledged offset.
-    """
-
-    verdicts: dict[Key, Verdict] = field(default_factory=dict)
-    wrong: dict[Verdict, list[str]] = field(default_factory=dict)
-    acknowledged: set[Key] = field(default_factory=set)
-
-    def add(self, verdict: Verdict, text: str) -> None:
-        """Add a description of what is wrong."""
-        self.wrong.setdefault(verdict, []).append(text)
-
-    def having(self, verdict: Verdict) -> list[Key]:
-        """Events with a verdict."""
-        return [key for key, each in self.verdicts.items() if each is verdict]
 
 
 class BatchIndex:
