@@ -69,10 +69,12 @@ class CheckedTable(DeclaredTable, Protocol):
     Attributes:
         store: the options of its store; None if they are invalid.
         sinks: that name it, in its store.
+        other_sinks: of its store, whose events may name it.
     """
 
     store: StoreSettings | None
     sinks: Sequence[CheckedSink]
+    other_sinks: Sequence[CheckedSink]
 
     def report(self, finding: Finding) -> None:
         """Report a problem of its options; at the table if the file has no part of the path."""

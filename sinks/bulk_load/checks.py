@@ -10,13 +10,15 @@ def check_bulk_load(options: Any, table: CheckedTable) -> None:
     """Report a bulk load that the store of the table cannot do, and sinks whose rows can have none."""
     if options.rule() is None:
         return
+    for sinks, is_named in ((table.sinks, ""), (table.other_sinks, ", which events of this sink may name,")):
+        for sink in sinks:
+            if sink.settings.has_event_time:
+                message = (
+                    f'table "{table.name}"{is_named} has bulk load, and of two values of a cell with one event time a '
+                    "file may show the earlier one"
+                )
+                sink.report(Finding(("timestamp",), message, "leave `timestamp: event` or the table's `bulk_load` out"))
     for sink in table.sinks:
-        if sink.settings.has_event_time:
-            message = (
-                f'table "{table.name}" has bulk load, and of two values of a cell with one event time a file may show '
-                "the earlier one"
-            )
-            sink.report(Finding(("timestamp",), message, "leave `timestamp: event` or the table's `bulk_load` out"))
         for path, _ in sink.settings.named_ttls():
             message = f'table "{table.name}" has bulk load, and rows with a time to live are written in calls'
             sink.report(Finding(path, message, "write `ttl` of the family", "doubtful", is_error=False))

@@ -10,6 +10,8 @@ from ingest.api import (
     LifecycleError,
     Mutation,
     Put,
+    StoreBusyError,
+    StoreUnavailableError,
     TimestampRefusedError,
     UnclearRefusalError,
     WriteRejectedError,
@@ -129,9 +131,13 @@ class BulkLoadingStore(TargetLayer):
     def _load(self, table: str, loads: _TableLoads, mutations: Sequence[Mutation]) -> Sequence[int]:
         """Load files; returns the indexes of the mutations that are left."""
         begun = self._clock()
-        result = self._loader.load(
-            table, mutations, loads.modes.wants_files, confirmed=loads.rule.confirmed, on_progress=self._on_progress
-        )
+        try:
+            result = self._loader.load(
+                table, mutations, loads.modes.wants_files, confirmed=loads.rule.confirmed, on_progress=self._on_progress
+            )
+        except (StoreUnavailableError, StoreBusyError):  # also if the chunk was abandoned meanwhile
+            loads.modes.pause()
+            raise
         for start in result.refused:
             loads.modes.refuse_files(start)
         if result.rows or result.refused or result.unstaged:

@@ -57,6 +57,7 @@ class RegionModes:
         self._rule = rule
         self._cycle = 0
         self._is_behind = False
+        self._paused_at = -KEPT_CYCLES
         self._modes: dict[bytes, _Mode] = {}
 
     def begin(self, *, is_behind: bool) -> None:
@@ -67,6 +68,8 @@ class RegionModes:
     @property
     def may_have_files(self) -> bool:
         """Whether a region may get files in this flush cycle."""
+        if self._is_paused:
+            return False
         if self._is_behind or not self._rule.only_behind:
             return True
         return any(mode.has_files and self._is_kept(mode) for mode in self._modes.values())
@@ -92,6 +95,8 @@ class RegionModes:
 
     def _is_enough(self, rows: int, size_bytes: int) -> bool:
         """Whether the rows of a region without a mode are enough for files."""
+        if self._is_paused:
+            return False
         rule = self._rule
         is_large = rows >= rule.rows or (rule.size_bytes is not None and size_bytes >= rule.size_bytes)
         return is_large and (self._is_behind or not rule.only_behind)
@@ -99,6 +104,20 @@ class RegionModes:
     def refuse_files(self, start: bytes) -> None:
         """Give a region calls, since the store has not loaded its files."""
         self._modes[start] = _Mode(has_files=False, since=self._cycle)
+
+    def pause(self) -> None:
+        """
+        Give all regions calls for as long as a region keeps a mode, since a load has not ended in time.
+
+        It holds the lock of its region, and a micro-batch that waits for it runs again. If the next one had files too,
+        every micro-batch would.
+        """
+        self._paused_at = self._cycle
+        self._modes.clear()
+
+    @property
+    def _is_paused(self) -> bool:
+        return self._cycle - self._paused_at < KEPT_CYCLES
 
     def _is_kept(self, mode: _Mode) -> bool:
         return self._cycle - mode.since < KEPT_CYCLES

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.bench import compaction, costs, counting, killed_compaction
 from tests.bench.base_build import is_of_base
-from tests.bench.charts import RATED, charts
+from tests.bench.charts import RATED
 from tests.bench.committing import CONSUMED
 from tests.bench.durability import DOCUMENTED
 from tests.bench.goals import shown, verdict, wanted
@@ -13,8 +13,6 @@ from tests.bench.hbase import FILES, FLINK, HAPPYBASE, NATIVE, NATIVE_CEILING, O
 from tests.bench.kept import ATTEMPTS
 from tests.bench.rungs import ARCHIVE, INTO_ROCKSDB, PEER, READ, ROCKSDB_AGAIN, ROCKSDB_FEED, ROCKSDB_TTL
 from tests.bench.threads import REST, CpuByThread
-
-__all__ = ["charts", "page"]  # the slow test of the benchmarks imports both from here
 
 LEAST_S = 0.3
 """CPU seconds per million events; a purpose of threads with less in all columns has no row."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.bench import hbase, latency
+from tests.bench.charts import charts
 from tests.bench.kept import KeptRun
-from tests.bench.report import charts, page
+from tests.bench.report import page
 from tests.bench.results import result_of
 
 ROOT = Path(__file__).resolve().parents[2]

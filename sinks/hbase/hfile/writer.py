@@ -143,12 +143,18 @@ def _last_key(cells: bytes) -> bytes:
 
 
 def _file_info(summary: Summary, last: bytes, created_ms: int) -> dict[bytes, bytes]:
-    """What HBase reads of a store file; `BULKLOAD_TIMESTAMP` says that its cells have the sequence id of the load."""
+    """
+    What HBase reads of a store file.
+
+    `BULKLOAD_TIMESTAMP` says that its cells have the sequence id of the load. Without `BULKLOAD_SOURCE_TASK` HBase's
+    cleaner of MOB files takes the file for one of an old version, and removes no file of the table's MOB families.
+    """
     created = struct.pack(">q", created_ms)
     info = {
         b"hfile.LASTKEY": _last_key(last),
         b"hfile.CREATE_TIME_TS": created,
         b"BULKLOAD_TIMESTAMP": created,
+        b"BULKLOAD_SOURCE_TASK": b"attr2hbase",
         b"TIMERANGE": _PBUF + number(1, summary.earliest_ms) + number(2, summary.latest_ms),
         b"DELETE_FAMILY_COUNT": struct.pack(">q", summary.family_deletes),
         b"MAJOR_COMPACTION_KEY": b"\0",

@@ -60,7 +60,7 @@ def _coprocessors(attributes: Mapping[bytes, bytes]) -> tuple[str, ...]:
     """Classes of coprocessors: the second part of `JAR|CLASS|PRIORITY|ARGUMENTS`; the whole if it has no such parts."""
     names = []
     for name, value in sorted(attributes.items()):
-        if name.startswith(_COPROCESSOR):
+        if name.strip().lower().startswith(_COPROCESSOR):  # as HBase finds them
             text = value.decode("utf-8", "replace")
             parts = text.split("|")
             names.append(parts[1].strip() if len(parts) > 1 else text)

@@ -246,6 +246,24 @@ def test_progress_is_reported_after_a_load_and_each_call_and_may_end_it(store: L
     assert len(store.calls) == 1
 
 
+def test_load_that_does_not_end_in_time_is_followed_by_calls_for_ten_flush_cycles(store: LoadingMemory):
+    """A micro-batch that waits for a slow load runs again, in calls; the next ones must not wait for a load again."""
+
+    def end() -> None:
+        raise StoreUnavailableError("abandoned")
+
+    made = layer(store)
+    made.begin({}, end, (1,))
+    with pytest.raises(StoreUnavailableError):
+        made.apply("t", PUTS[:3])
+    store.loads.clear()
+    for _ in range(KEPT_CYCLES):
+        made.begin({}, lambda: None, (1,))
+        made.apply("t", PUTS[:3])
+    assert store.loads == [[b"a", b"b", b"c"]]
+    assert len(store.calls) == KEPT_CYCLES - 1
+
+
 def test_store_that_loads_no_files_is_an_error():
     with pytest.raises(LifecycleError):
         BulkLoadingStore(MemoryStore(), {"t": ALWAYS})

@@ -122,6 +122,15 @@ def test_sink_with_times_of_events_is_refused(path: Path):
     assert not any("bulk load" in str(each) for each in problems_of(path))
 
 
+def test_sink_with_times_of_events_that_may_name_the_table_is_refused(path: Path):
+    text = FILE.replace("OPTION", "auto").replace("STORE", NATIVE)
+    path.write_text(text.replace("{table: t}", "{table: '%{topic}', store: s, timestamp: event}"))
+    found = [str(each) for each in problems_of(path) if "which events of this sink may name" in str(each)]
+    assert [f'table "{name}"' in each for name, each in zip("tu", found, strict=True)] == [True, True]
+    path.write_text(path.read_text().replace(", timestamp: event", ""))
+    assert not any("may name" in str(each) for each in problems_of(path))
+
+
 @pytest.mark.parametrize(
     ("option", "problem"),
     [

@@ -142,6 +142,7 @@ def test_file_says_what_hbase_needs_to_open_it():
     assert info[b"hfile.LASTKEY"] == key
     assert info[b"TIMERANGE"] == b"PBUF\x08\x07\x10\x09"
     assert info[b"BULKLOAD_TIMESTAMP"] == (1234).to_bytes(8, "big")
+    assert info[b"BULKLOAD_SOURCE_TASK"], "else HBase keeps all MOB files of the table"
     assert info[b"hfile.AVG_KEY_LEN"] == len(key).to_bytes(4, "big")
     assert info[b"hfile.AVG_VALUE_LEN"] == (2).to_bytes(4, "big")
     assert b"BLOOM_FILTER_TYPE" not in info

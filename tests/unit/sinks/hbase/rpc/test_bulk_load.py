@@ -38,7 +38,7 @@ from tests.support.rows_server import meta_answer, registry_answer
 from tests.support.rpc_server import Request, RpcServer, RpcServers
 
 CONFIRMED = Confirmed(replicated=True)
-FORMATS = LoadableTable({b"f": HFileFormat(), b"g": HFileFormat(Codec.GZ)}, (b"g",))
+LOADABLE = LoadableTable({b"f": HFileFormat(), b"g": HFileFormat(Codec.GZ)}, (b"g",))
 PUTS: list[Mutation] = [Put(row, {b"f:q": row, b"g:q": b"v"}, 1) for row in (b"a", b"b", b"n", b"x")]
 Answer = Callable[[Request, bytes], bytes | None]
 """To a call BulkLoadHFile, given the name of the region."""
@@ -67,7 +67,7 @@ class FakeHBase:
         files: region -> family -> rows of the file, of each call.
         stored: region -> number of its files when it is asked, one after the other; then 0; None for no right to ask.
         edges: of the regions.
-        formats: of the files, as the master has them.
+        table: what the master says of it; None if it does not answer.
         reads: number of times that they were read.
         cleanups: answers to the calls CleanupBulkLoad, as `answers`.
     """
@@ -80,7 +80,7 @@ class FakeHBase:
     stored: list[dict[bytes, int] | None] = field(default_factory=list)
     edges: list[bytes] = field(default_factory=lambda: [b"", b"m", b""])
     methods: list[str] = field(default_factory=list)
-    formats: LoadableTable = FORMATS
+    table: LoadableTable | None = LOADABLE
     reads: int = 0
     cleanups: list[Answer] = field(default_factory=list)
     server: RpcServer = field(init=False)
@@ -114,9 +114,11 @@ class FakeHBase:
         self.files.append((region, content))
         return (self.answers.pop(0) if self.answers else loaded)(request, region)
 
-    def read_formats(self, _table: str) -> LoadableTable:
+    def loadable(self, _table: str) -> LoadableTable:
         self.reads += 1
-        return self.formats
+        if self.table is None:
+            raise NotFoundError("no table")
+        return self.table
 
     def _files_of_regions(self, request: Request) -> bytes:
         stored = self.stored.pop(0) if self.stored else {}
@@ -136,9 +138,7 @@ def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
     cluster = Cluster([hbase.server.address], may_leave_machine=False)
     cluster.open()
     calls = RepeatedCalls(cluster, RegionCache(cluster), lambda: Attempts(5.0))
-    made = BulkLoader(
-        calls, StagedFiles(str(tmp_path), "1", lambda: 0), hbase.read_formats, lambda: 0, max_cell_bytes=1000
-    )
+    made = BulkLoader(calls, StagedFiles(str(tmp_path), "1", lambda: 0), hbase.loadable, lambda: 0, max_cell_bytes=1000)
     with contextlib.closing(cluster), contextlib.closing(made):
         yield made
     assert list(tmp_path.iterdir()) == []
@@ -322,16 +322,10 @@ def test_mutation_that_no_file_can_have_leaves_its_region_to_calls(hbase: FakeHB
 
 def test_table_whose_families_cannot_be_read_is_left(hbase: FakeHBase, loader: BulkLoader):
     """They are asked for once in a flush cycle: a master that is away takes seconds to say nothing."""
-    reads = []
-
-    def formats(table: str) -> LoadableTable:
-        reads.append(table)
-        raise NotFoundError("no table")
-
-    loader._read_formats = formats
+    hbase.table = None
     for _ in range(2):
         assert load(loader) == LoadResult(left=[0, 1, 2, 3])
-    assert reads == ["t"]
+    assert hbase.reads == 1
     assert set(hbase.methods) == {"Scan", "GetRegionLoad"}
 
 
@@ -340,18 +334,18 @@ def test_families_are_read_once_in_each_flush_cycle(hbase: FakeHBase, loader: Bu
     for _ in range(2):
         assert load(loader).rows == 4
     assert hbase.reads == 1
-    hbase.formats = LoadableTable({}, (b"g",))
+    hbase.table = LoadableTable({}, (b"g",))
     assert load(loader).rows == 4
     loader.begin()
     assert load(loader) == LoadResult(left=[0, 1, 2, 3])
-    hbase.formats = FORMATS
+    hbase.table = LOADABLE
     loader.begin()
     assert load(loader).rows == 4
     assert hbase.reads == 3
 
 
 def test_table_with_coprocessors_is_refused_unless_it_is_confirmed(hbase: FakeHBase, loader: BulkLoader):
-    hbase.formats = FORMATS._replace(coprocessors=("org.apache.phoenix.hbase.index.Indexer",))
+    hbase.table = LOADABLE._replace(coprocessors=("org.apache.phoenix.hbase.index.Indexer",))
     with pytest.raises(
         CoprocessorLoadError, match=r'"t" has coprocessors, org\.apache\.phoenix\.hbase\.index\.Indexer'
     ):
@@ -416,7 +410,7 @@ def test_load_that_is_abandoned_leaves_no_staged_file(hbase: FakeHBase, loader: 
 
 def test_check_refuses_a_table_of_which_no_family_may_have_files(hbase: FakeHBase, loader: BulkLoader):
     """All rows would go in calls, without a word."""
-    hbase.formats = LoadableTable({})
+    hbase.table = LoadableTable({})
     with pytest.raises(NoLoadError, match='table "t" has bulk load, but no family that may have files'):
         loader.check("t", CONFIRMED)
     assert hbase.methods == []

@@ -49,5 +49,8 @@ def test_table_that_is_read_only_has_no_files() -> None:
 
 def test_coprocessors_of_a_table_are_known() -> None:
     attributes = {"coprocessor$2": b"hdfs://nn/a.jar|org.x.Index |1001|a=b", "coprocessor$1": b"org.x.Plain", "x": b"y"}
+    # HBase finds names in capitals and with spaces too
+    attributes |= {"Coprocessor$3": b"org.x.Upper", " coprocessor$4": b"org.x.Spaced"}
     table = Message(_of_table(**attributes) + _family(b"a"))
-    assert loadable_table(table) == LoadableTable({b"a": HFileFormat()}, (), ("org.x.Plain", "org.x.Index"))
+    names = ("org.x.Spaced", "org.x.Upper", "org.x.Plain", "org.x.Index")
+    assert loadable_table(table) == LoadableTable({b"a": HFileFormat()}, (), names)
