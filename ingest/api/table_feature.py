@@ -144,7 +144,7 @@ class TableFeature(ABC, Generic[OptionsT]):
         """Whether a definition has the feature, as `declared` adds it."""
         return False
 
-    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> str:  # noqa: ARG002 - for features that can tell
         """
         Check that a store can have the table with the feature, as far as it can be told without writing.
 
@@ -152,9 +152,14 @@ class TableFeature(ABC, Generic[OptionsT]):
             store: of the table, open for reading.
             table: as declared, with the feature.
 
+        Returns:
+            What was found beyond that, for `attr2hbase validate --connect`: a clause with `{tables}` for the number of
+            tables of which it is the same, or nothing.
+
         Raises:
             IngestError: it cannot; or the store is unavailable.
         """
+        return ""
 
     def on_driver(self, tables: DriverTables) -> DriverFeature:  # noqa: ARG002 - for features with such a half
         """The half on the driver, for the tables of one pipeline."""

@@ -327,6 +327,7 @@ def pipelines_table(
 def pipeline_notes(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]:
     """What an operator should know of pipelines besides their table: a line and its colour."""
     from ingest.kafka.retention import HALF
+    from ingest.observe.activity import REASONS_OF_CALLS
 
     for each in found:
         dead = each["totals"]["dead_lettered"]
@@ -341,9 +342,9 @@ def pipeline_notes(found: Sequence[dict[str, Any]]) -> Iterator[tuple[str, str]]
         for load in each["bulk_load"]:
             rows = f"{counted(load['rows'], 'row')} in {counted(load['files'], 'file')}, {load['seconds']:,.1f} s"
             yield f"{each['name']}: bulk load of table {load['table']}: {rows}; now {load['mode']}", "dim"
-            if chunks := load["refused"] + load["unstaged"]:
-                why = "the folder `staging` cannot be used" if load["unstaged"] else "HBase has not loaded files"
-                yield f"{each['name']}: {counted(chunks, 'chunk')} went as calls, since {why}", "yellow"
+            for name, why in REASONS_OF_CALLS.items():
+                if chunks := load[name]:
+                    yield f"{each['name']}: {counted(chunks, 'chunk')} went as calls: {why}", "yellow"
         retention = each["retention"]
         if retention is not None and retention["used"] >= HALF:
             worst = retention["partitions"][0]

@@ -4,6 +4,7 @@ Connections to the stores, sources, sinks, dead-letter topics and the schema reg
 For `validate --connect` and `doctor`.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -167,12 +168,13 @@ def _connect_store(
             if store.families(spec.name) is not None:
                 store.get(spec.name, ANY_KEY)
         _check_durabilities(configuration, name, store)
-        for table in tables:
-            if table.store == name:
-                for feature in table.features:
-                    feature.check_store(store, table)
+        clauses = Counter(
+            feature.check_store(store, table) for table in tables if table.store == name for feature in table.features
+        )
         through = f" through {store.connected_by}" if store.connected_by else ""
-        return f"{counted(len(existing), 'table')}{through}", _without_tables(lacking)
+        found = [f"{counted(len(existing), 'table')}{through}"]
+        found += [clause.format(tables=counted(count, "table")) for clause, count in clauses.items() if clause]
+        return "; ".join(found), _without_tables(lacking)
 
 
 def _without_tables(lacking: Sequence[str]) -> Caution | None:

@@ -26,6 +26,14 @@ MICRO_BATCHES_BEHIND = 2
 """A pipeline with more unread records than so many micro-batches is behind."""
 _BULK_LOAD = "bulk_load_"
 """Prefix of what bulk loads count."""
+REASONS_OF_CALLS = {
+    "refused": (
+        "HBase may not see `staging`, or a region was split or moved; its server's log says why at "
+        '"Failed to complete bulk load"'
+    ),
+    "unstaged": "`staging` cannot be used; 'attr2hbase validate --connect' says why",
+}
+"""Figure of bulk loads that counts chunks which went as calls -> why, and where it is seen."""
 MAX_RETENTIONS = 10
 """Partitions whose used retention is shown, those that have used most."""
 
@@ -117,7 +125,7 @@ class Activity:
                 "at_ms": round(self._wall_s() * 1000),
             }
             found.batch_records = counts.records
-            loads = _loads(counts)
+            loads = loads_in(counts)
             found.loaded_last = frozenset(table for table, load in loads.items() if load["rows"])
             for table, load in loads.items():
                 found.loads.setdefault(table, Counter()).update(load)
@@ -332,7 +340,7 @@ def _components(
     return shown
 
 
-def _loads(counts: Counts) -> dict[str, Counter[str]]:
+def loads_in(counts: Counts) -> dict[str, Counter[str]]:
     """Table -> rows, files, seconds and refusals of its bulk loads in a micro-batch."""
     loads: dict[str, Counter[str]] = {}
     for (name, table), amount in counts.counted.items():
@@ -343,7 +351,7 @@ def _loads(counts: Counts) -> dict[str, Counter[str]]:
 
 def _amounts(load: Counter[str]) -> dict[str, float]:
     """As JSON."""
-    return {name: round(load[name], 3) for name in ("rows", "files", "seconds", "refused", "unstaged")}
+    return {name: round(load[name], 3) for name in ("rows", "files", "seconds", *REASONS_OF_CALLS)}
 
 
 def _retention(used: Mapping[TopicPartition, tuple[float, float | None]] | None) -> dict[str, Any] | None:

@@ -13,6 +13,7 @@ from ingest.observe.health import Health, State
 from ingest.observe.logs import logger
 from ingest.observe.metrics import Metrics
 from ingest.receipt import Counts
+from ingest.service.load_warnings import LoadWarnings
 from ingest.spark.errors import JvmUnresponsiveError
 
 MAX_FIRST_LINE_CHARS = 1_000
@@ -93,6 +94,7 @@ class PipelineObserver:
         self._published = ""
         self._unblocked_state = State.STARTING
         self._is_ended = False
+        self._load_warnings = LoadWarnings(pipeline)
         self.totals = totals
 
     def running(self) -> None:
@@ -209,6 +211,7 @@ class PipelineObserver:
             seconds=round(seconds, 3),
             **counted_by_name(counts),
         )
+        self._load_warnings.durable(counts)
         self.running()
         try:
             self._follow(self._pipeline, self.totals)

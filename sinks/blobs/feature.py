@@ -38,13 +38,14 @@ class Blobs(TableFeature[BlobsOptions]):
         tables = {} if blobs is None else blobs.tables(table.name)
         return {name: {"families": {family: {}}} for name, family in tables.items()}
 
-    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> str:
         """Compare the options and the owner of the blob store with those that are recorded."""
         from sinks.blobs.blob_store import BlobStore
 
         blobs = self.options_of(table)
         if blobs is not None:
             BlobStore(store, blobs.prefix(table.name), blobs.stored(), owner=table.name).check()
+        return ""
 
     def planned(self, table: DeclaredTable, locator: Locator) -> "LargeValues | None":  # noqa: ARG002
         """Which values are moved; None if no value is, as without `threshold`."""

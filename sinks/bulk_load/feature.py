@@ -33,11 +33,13 @@ class BulkLoad(TableFeature[Any]):
         """Report a bulk load that the store of the table cannot do."""
         check_bulk_load(options, table)
 
-    def check_store(self, store: Store[Any], table: DeclaredTable) -> None:
+    def check_store(self, store: Store[Any], table: DeclaredTable) -> str:
         """Check that files can be staged and loaded."""
         rule = self.planned(table)
-        if rule is not None and isinstance(store, BulkLoading):
-            store.check_loading(table.name, confirmed=rule.confirmed)
+        if rule is None or not isinstance(store, BulkLoading):
+            return ""
+        store.check_loading(table.name, confirmed=rule.confirmed)
+        return "files for bulk load of {tables} can be staged and loads begun"
 
     def planned(self, table: DeclaredTable, locator: Locator | None = None) -> LoadRule | None:  # noqa: ARG002
         """When rows are loaded as files."""

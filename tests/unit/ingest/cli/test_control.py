@@ -14,7 +14,7 @@ import yaml
 from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.config.model import Configuration
-from ingest.observe.activity import Activity
+from ingest.observe.activity import REASONS_OF_CALLS, Activity
 from ingest.observe.health import Health, State
 from ingest.observe.logs import current_level, set_level
 from ingest.observe.metrics import Metrics
@@ -137,12 +137,18 @@ def test_status_shows_bulk_loads_and_warns_of_those_that_went_as_calls(
     loads = f"{name}: bulk load of table t: 50,000 rows in 1 file, 2.0 s; now files\n"
     assert ingest("status", "pipeline.yaml").err == loads
     counts.counted.clear()
-    counts.counted["bulk_load_unstaged", "t"] = 3
+    counts.counted.update({("bulk_load_unstaged", "t"): 3, ("bulk_load_refused", "t"): 1})
     activity.durable(name, 1, 6, counts, 0.5)
-    assert ingest("status", "pipeline.yaml").err == (
-        loads.replace("now files", "now calls")
-        + f"{name}: 3 chunks went as calls, since the folder `staging` cannot be used\n"
-    )
+    lines = ingest("status", "pipeline.yaml").err.splitlines()
+    assert lines == [
+        loads.replace("now files", "now calls").rstrip(),
+        f"{name}: 1 chunk went as calls: {REASONS_OF_CALLS['refused']}",
+        f"{name}: 3 chunks went as calls: {REASONS_OF_CALLS['unstaged']}",
+    ]
+    assert "HBase may not see `staging`, or a region was split or moved" in lines[1]
+    assert '"Failed to complete bulk load"' in lines[1]
+    assert "'attr2hbase validate --connect' says why" in lines[2]
+    assert max(map(len, lines)) <= 2 * 80
 
 
 def test_status_shows_the_figures_of_components(activity: Activity, ingest: Callable[..., Any]) -> None:

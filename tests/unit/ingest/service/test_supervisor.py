@@ -3,10 +3,12 @@
 import json
 import math
 import threading
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
 from pyspark.errors import PySparkException
+from structlog.testing import capture_logs
 
 from ingest.api import ConfigError, IngestError, PositionLostError, SourceUnavailableError
 from ingest.observe.health import MAX_REASON_CHARS, State
@@ -291,6 +293,14 @@ def test_recovered_source_does_not_unblock_a_batch_blocked_by_a_store(capsys: py
         "disabled",
         "pipeline resumes",
     ]
+
+
+def test_chunks_that_went_as_calls_in_place_of_files_are_a_warning():
+    bench = Bench(lambda _bench: None)
+    with capture_logs() as lines:
+        bench.observer.durable(0, 5_000, Counts(counted=Counter({("bulk_load_refused", "t"): 2})), 0.5)
+    found = [(line["log_level"], line["table"], line["chunks"]) for line in lines if "table" in line]
+    assert found == [("warning", "t", 2)]
 
 
 def test_slow_batch_stage_is_reported_and_gets_the_whole_stop_timeout(monkeypatch: pytest.MonkeyPatch):

@@ -1,12 +1,16 @@
 """The connection of a task to a store that loads files."""
 
 from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
 
 import pytest
 
 from ingest.api import Delete, LifecycleError, Mutation, Put, StoreUnavailableError, WriteRejectedError
 from ingest.api.bulk_load import NOTHING_CONFIRMED, BulkLoading, Confirmed, LoadResult, WantsFiles
+from ingest.catalog import Catalog
+from ingest.config import load
 from sinks.bulk_load import loading
+from sinks.bulk_load.feature import BulkLoad
 from sinks.bulk_load.loading import BulkLoadingStore
 from sinks.bulk_load.modes import BEHIND, KEPT_CYCLES, NAME, ONLY_CALLS, ONLY_CHECKED, UP_TO_DATE, LoadRule
 from sinks.memory import MemorySettings, MemoryStore
@@ -15,6 +19,21 @@ CONFIRMED = Confirmed(replicated=True)
 AUTO = LoadRule(3, None, only_behind=True)
 ALWAYS = LoadRule(3, None, only_behind=False, confirmed=CONFIRMED)
 PUTS: list[Mutation] = [Put(row, {b"f:q": b"v"}, 1) for row in (b"a", b"b", b"c", b"n", b"o")]
+
+
+TABLES = """\
+version: 1
+stores: {s: {hbase: {bootstrap_servers: "localhost:1", staging: /tmp/staging}}}
+tables:
+  t: {families: {f: {}}, bulk_load: auto}
+  never: {families: {f: {}}, bulk_load: never}
+  plain: {families: {f: {}}}
+pipelines:
+  p:
+    source: {files: {path: in}}
+    decorators: [value: {attribute: 2hb_, value: '%{offset}'}, value: {attribute: '2hb_f:q', value: v}]
+    sinks: [{attr2hbase: {table: t}}]
+"""
 
 
 class LoadingMemory(MemoryStore, BulkLoading):
@@ -267,3 +286,13 @@ def test_load_that_does_not_end_in_time_is_followed_by_calls_for_ten_flush_cycle
 def test_store_that_loads_no_files_is_an_error():
     with pytest.raises(LifecycleError):
         BulkLoadingStore(MemoryStore(), {"t": ALWAYS})
+
+
+def test_check_of_a_store_tells_of_tables_with_files(store: LoadingMemory, tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text(TABLES)
+    tables = load(file, env={}, lookup=Catalog()).tables
+    found = {name: BulkLoad().check_store(store, table) for name, table in tables.items()}
+    assert found == {"t": "files for bulk load of {tables} can be staged and loads begun", "never": "", "plain": ""}
+    assert store.confirmed == [NOTHING_CONFIRMED]
+    assert BulkLoad().check_store(MemoryStore(MemorySettings()), tables["t"]) == ""
