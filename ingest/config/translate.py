@@ -102,7 +102,7 @@ def problems_of(error: ValidationError, located: LocatedNode) -> Iterator[Proble
         if len(group) > 1 and None not in branches:
             yield _wrong_type(located, path, " or ".join(sorted(branch for branch in branches if branch)))
         elif len(group) > 1 and (chosen := [details for details in group if _wanted(details) is None]):
-            yield _problem(chosen[0], located)
+            yield _problem(chosen[0], located, sorted(branch for branch in branches if branch))
         elif not _is_beaten(path, by_place, group):
             yield _problem(group[0], located)
             yield from _further(group[0], located)
@@ -138,7 +138,8 @@ def _wanted(details: ErrorDetails) -> str | None:
     return _WANTED.get(details["type"])
 
 
-def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
+def _problem(details: ErrorDetails, located: LocatedNode, others: Sequence[str] = ()) -> Problem:
+    """The problem of an error; `others` are the types that the other branches of a union take."""
     kind, location = details["type"], details["loc"]
     context = details.get("ctx", {})
     node, path, key = located.follow(location)
@@ -154,7 +155,7 @@ def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
     if kind in {"literal_error", "enum"}:
         choices = _CHOICE.findall(str(context.get("expected", "")))
         value = node.text if isinstance(node, ScalarNode) else "this"
-        hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
+        hint = did_you_mean(value, choices) or " or ".join([f"one of {listed(choices, len(choices))}", *others])
         return Problem(Kind.NOT_ONE_OF, node.place, f'{name} cannot be "{value}"', hint)
     return _with_own_message(details, located, node, name)
 
