@@ -1,7 +1,7 @@
 """Translates pydantic's validation errors into problems with places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -66,13 +66,22 @@ class LocatedNode:
         owner: the name of the component or section, for messages.
         location: the place of that name, used for missing options.
         model: the class of the options.
+        elsewhere: a hint to where an unknown option belongs; "" if it belongs nowhere.
     """
 
-    def __init__(self, node: Node, owner: str, location: Place, model: type[BaseModel]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        owner: str,
+        location: Place,
+        model: type[BaseModel],
+        elsewhere: Callable[[str], str] = lambda _name: "",
+    ) -> None:
         self.node = node
         self.owner = owner
         self.location = location
         self.model = model
+        self.elsewhere = elsewhere
 
     def follow(self, path: Sequence[str | int]) -> tuple[Node, NodePath, Place]:
         """The deepest node on a path of pydantic, its own path, and the place of its key; union tags are skipped."""
@@ -260,7 +269,7 @@ def _unknown_field(located: LocatedNode, location: Sequence[str | int], path: No
     model = model_at(located.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
     owner = next((str(part) for part in reversed(path[:-1]) if isinstance(part, str)), located.owner)
-    hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known)
+    hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known) or located.elsewhere(name)
     hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not an option of {owner}', hint)
 
