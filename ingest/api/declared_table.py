@@ -68,11 +68,13 @@ class CheckedTable(DeclaredTable, Protocol):
 
     Attributes:
         store: the options of its store; None if they are invalid.
+        store_kind: the name of the component, such as `hbase`; "" if there are no options.
         sinks: that name it, in its store.
         other_sinks: of its store, whose events may name it.
     """
 
     store: StoreSettings | None
+    store_kind: str
     sinks: Sequence[CheckedSink]
     other_sinks: Sequence[CheckedSink]
 

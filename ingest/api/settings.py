@@ -392,7 +392,8 @@ class StoreSettings(Model):
     @property
     def bulk_load_refusal(self) -> tuple[str, str] | None:
         """Why no files can be loaded with these options, and what to do; None if they can."""
-        return "loads no files", "leave `bulk_load` out"
+        able = "`hbase` stores with the native RPC (`bootstrap_servers` or `zookeeper`)"
+        return "loads no files", f"leave `bulk_load` out: only {able} load files"
 
     @property
     def without_attributes(self) -> tuple[str, str] | None:

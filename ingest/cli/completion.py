@@ -56,9 +56,15 @@ def pages(incomplete: str) -> list[str]:
     return _beginning(incomplete, sorted((*components, *sections, *FUNCTIONS, "error", "expressions")))
 
 
-def codes_of_page(context: typer.Context, incomplete: str) -> list[str]:
-    """The codes of errors, after `attr2hbase describe error`."""
-    return codes(incomplete) if context.params.get("name") == "error" else []
+def second_words_of_page(context: typer.Context, incomplete: str) -> list[str]:
+    """The codes of errors, after `attr2hbase describe error`; the components of a type, after `describe store`."""
+    from ingest.catalog import SINGULAR, Catalog
+
+    first = context.params.get("name")
+    types = [component_type for component_type, singular in SINGULAR.items() if singular == first]
+    if types:
+        return _beginning(incomplete, Catalog().names(types[0]))
+    return codes(incomplete) if first == "error" else []
 
 
 def codes(incomplete: str) -> list[str]:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from ingest.api import ConfigError
+from ingest.catalog import SINGULAR
 from ingest.cli import completion
 from ingest.cli.output import Output
 from ingest.expressions import FUNCTIONS
@@ -23,8 +24,8 @@ def describe(
         str | None,
         typer.Argument(
             metavar="NAME",
-            help='A component, a function, a key of the file such as "tables", "expressions" or "error"; default: a '
-            "list of components.",
+            help='A component, a function, a key of the file such as "tables", "expressions" or "error"; or the type '
+            'of a component, such as "store", before its name; default: a list of components.',
             autocompletion=completion.pages,
         ),
     ] = None,
@@ -32,8 +33,8 @@ def describe(
         str | None,
         typer.Argument(
             metavar="CODE",
-            help='After "error": its code, as messages show it.',
-            autocompletion=completion.codes_of_page,
+            help='After "error": its code, as messages show it; after the type of a component: its name.',
+            autocompletion=completion.second_words_of_page,
         ),
     ] = None,
 ) -> None:
@@ -48,6 +49,8 @@ def describe(
 
     Example: attr2hbase describe row_key
 
+    Example: attr2hbase describe store hbase
+
     Example: attr2hbase describe tables
 
     Example: attr2hbase describe expressions
@@ -58,10 +61,11 @@ def describe(
         _error(out, code)
     elif name == "expressions" and code is None:
         _expressions(out)
+    elif code is not None and name in SINGULAR.values():
+        _pages(out, pages_named(code, singular=name))
     elif code is not None:
-        raise ConfigError(
-            f'unexpected argument "{code}"', hint="write 'attr2hbase describe NAME' or 'attr2hbase describe error CODE'"
-        )
+        hint = "write 'attr2hbase describe NAME', 'attr2hbase describe store NAME' or 'attr2hbase describe error CODE'"
+        raise ConfigError(f'unexpected argument "{code}"', hint=hint)
     elif name is None:
         _list(out)
     else:
@@ -110,7 +114,10 @@ def _one(out: Output, name: str) -> None:
     if sections:
         _sections(out, sections)
         return
-    found = pages_named(name)
+    _pages(out, pages_named(name))
+
+
+def _pages(out: Output, found: list[Page]) -> None:
     for page in found:
         out.plain(_plain(page))
     for page in found:

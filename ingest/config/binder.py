@@ -21,6 +21,7 @@ from ingest.api.cells import TABLE_NAME
 from ingest.api.files import local_path
 from ingest.config.checks import check
 from ingest.config.components import Binding, Lookup
+from ingest.config.keys import TOP_KEYS, where_it_belongs
 from ingest.config.model import Component, Configuration
 from ingest.config.nodes import MappingNode, Node, NodePath, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.options import DumpOptions, SecretsOptions, ServiceOptions, SparkOptions
@@ -36,27 +37,6 @@ from ingest.registry.options import RegistryOptions
 from ingest.suggest import did_you_mean
 
 VERSION = 1
-TOP_KEYS = {
-    "version": "Version of the file format: 1.",
-    "include": "A file or a list of files to merge under this one: mappings merge, all else is replaced.",
-    "plugins": "Modules with custom components, each a file NAME.py beside this one or installed; "
-    "the only option that imports code.",
-    "secrets": "Where `${secret:NAME}` is read from.",
-    "state_dir": "Folder for checkpoints, dead letters and all other state of pipelines; default: ./data/state. "
-    "A relative path starts at the current folder of the process, not at this file. A folder in HDFS, "
-    "`hdfs://NAMENODE:PORT/FOLDER`, lets a driver on another machine resume.",
-    "local_dir": "Folder on this machine for what a driver elsewhere does not need, such as the control token; only if "
-    "`state_dir` is in HDFS; default: ./data/state.",
-    "service": "The process: HTTP endpoint, log, shutdown, jobs.",
-    "registry": "Registry with the schemas of `avro` and `protobuf` values.",
-    "dump": "Dumps of tables: where, of which tables and when.",
-    "spark": "Spark settings.",
-    "stores": "Name -> store.",
-    "tables": "Name -> desired definition of a table.",
-    "chains": "Name -> list of decorators, used as `- chain: NAME`.",
-    "pipelines": "Name -> pipeline.",
-    "tests": "Input events and expected results; run by `attr2hbase test`.",
-}
 STATE_DIR = "./data/state"
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")  # also a folder, a metric label and part of a consumer group
@@ -234,7 +214,8 @@ class _Binder:
         for key, location in self._root.keys.items():
             if key not in TOP_KEYS:
                 hint = "YAML 1.2 has no merge keys; use chains or include" if key == "<<" else ""
-                hint = hint or did_you_mean(key, TOP_KEYS) or f"there are {listed(TOP_KEYS, len(TOP_KEYS))}"
+                hint = hint or where_it_belongs(key) or did_you_mean(key, TOP_KEYS)
+                hint = hint or f"there are {listed(TOP_KEYS, len(TOP_KEYS))}"
                 self._problem(Kind.UNKNOWN_FIELD, location, f'"{key}" is not a part of a configuration', hint)
         node = self._root.entries.get("version")
         if node is None:

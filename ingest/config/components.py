@@ -9,6 +9,7 @@ from ingest.api import CatalogError, Finding, Model, Settings
 from ingest.api.declared_table import Locator
 from ingest.api.table_feature import TableFeature
 from ingest.config.deprecated import deprecated_options
+from ingest.config.keys import where_it_belongs
 from ingest.config.model import Component
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.problems import Kind, Place, Problem, Severity, listed
@@ -100,7 +101,7 @@ class Binding:
             node = MappingNode(node.place)
         self._mask_secrets(model, node, owner)
         self._warn_of_deprecated(model, node, owner)
-        located = LocatedNode(node, owner, location, model)
+        located = LocatedNode(node, owner, location, model, where_it_belongs)
         try:
             return model.model_validate(plain(node), context=context)
         except ValidationError as error:

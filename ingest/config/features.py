@@ -41,7 +41,7 @@ class _File:
             for sink in self.sinks
             if sink not in sinks and sink.settings.fixed_table is None and _store_of(sink.settings, only) == name
         ]
-        return _Table(declared, None if store is None else store.settings, sinks, others, binding)
+        return _Table(declared, store, sinks, others, binding)
 
 
 class _Table:
@@ -50,7 +50,7 @@ class _Table:
     def __init__(
         self,
         declared: PartialTable,
-        store: StoreSettings | None,
+        store: Component[StoreSettings] | None,
         sinks: Sequence[CheckedSink],
         other_sinks: Sequence[CheckedSink],
         binding: Binding,
@@ -58,7 +58,8 @@ class _Table:
         self.name = declared.name
         self.options = declared.options
         self.components = declared.components
-        self.store = store
+        self.store = None if store is None else store.settings
+        self.store_kind = "" if store is None else store.kind
         self.sinks = sinks
         self.other_sinks = other_sinks
         self._declared = declared

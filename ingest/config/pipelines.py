@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from ingest.api import Settings, SinkSettings, SourceSettings
 from ingest.config.components import Binding
+from ingest.config.keys import COMPONENT_KEYS, PIPELINE_KEYS, where_it_belongs
 from ingest.config.model import Component
 from ingest.config.nodes import MappingNode, Node, ScalarNode, SequenceNode, locations, plain, text_under
 from ingest.config.options import DEAD_LETTERS, DeadLetterFiles, PipelineOptions
@@ -12,8 +13,6 @@ from ingest.config.problems import Kind, Place, listed
 from ingest.suggest import did_you_mean
 
 MAX_DECORATORS = 1_000  # of one pipeline, including references to chains: nested chains grow exponentially
-COMPONENT_KEYS = ("source", "decorators", "sinks", "dead_letters")
-PIPELINE_KEYS = (*COMPONENT_KEYS, *PipelineOptions.model_fields)
 
 Context = dict[str, object]
 
@@ -36,7 +35,8 @@ class Pipelines:
             if key in PipelineOptions.model_fields:
                 own.entries[key], own.keys[key] = value, node.keys[key]
             elif key not in COMPONENT_KEYS:
-                hint = did_you_mean(key, PIPELINE_KEYS) or f"it has {listed(PIPELINE_KEYS, len(PIPELINE_KEYS))}"
+                hint = where_it_belongs(key) or did_you_mean(key, PIPELINE_KEYS)
+                hint = hint or f"it has {listed(PIPELINE_KEYS, len(PIPELINE_KEYS))}"
                 self._problem(Kind.UNKNOWN_FIELD, node.keys[key], f'"{key}" is not a part of a pipeline', hint)
         options = self._binding.options(PipelineOptions, own, f"pipeline {name}", location)
         if isinstance(options, PipelineOptions):

@@ -1,7 +1,7 @@
 """Translates pydantic's validation errors into problems with places."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
@@ -66,13 +66,22 @@ class LocatedNode:
         owner: the name of the component or section, for messages.
         location: the place of that name, used for missing options.
         model: the class of the options.
+        elsewhere: a hint to where an unknown option belongs; "" if it belongs nowhere.
     """
 
-    def __init__(self, node: Node, owner: str, location: Place, model: type[BaseModel]) -> None:
+    def __init__(
+        self,
+        node: Node,
+        owner: str,
+        location: Place,
+        model: type[BaseModel],
+        elsewhere: Callable[[str], str] = lambda _name: "",
+    ) -> None:
         self.node = node
         self.owner = owner
         self.location = location
         self.model = model
+        self.elsewhere = elsewhere
 
     def follow(self, path: Sequence[str | int]) -> tuple[Node, NodePath, Place]:
         """The deepest node on a path of pydantic, its own path, and the place of its key; union tags are skipped."""
@@ -102,7 +111,7 @@ def problems_of(error: ValidationError, located: LocatedNode) -> Iterator[Proble
         if len(group) > 1 and None not in branches:
             yield _wrong_type(located, path, " or ".join(sorted(branch for branch in branches if branch)))
         elif len(group) > 1 and (chosen := [details for details in group if _wanted(details) is None]):
-            yield _problem(chosen[0], located)
+            yield _problem(chosen[0], located, sorted(branch for branch in branches if branch))
         elif not _is_beaten(path, by_place, group):
             yield _problem(group[0], located)
             yield from _further(group[0], located)
@@ -138,7 +147,8 @@ def _wanted(details: ErrorDetails) -> str | None:
     return _WANTED.get(details["type"])
 
 
-def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
+def _problem(details: ErrorDetails, located: LocatedNode, others: Sequence[str] = ()) -> Problem:
+    """The problem of an error; `others` are the types that the other branches of a union take."""
     kind, location = details["type"], details["loc"]
     context = details.get("ctx", {})
     node, path, key = located.follow(location)
@@ -154,7 +164,7 @@ def _problem(details: ErrorDetails, located: LocatedNode) -> Problem:
     if kind in {"literal_error", "enum"}:
         choices = _CHOICE.findall(str(context.get("expected", "")))
         value = node.text if isinstance(node, ScalarNode) else "this"
-        hint = did_you_mean(value, choices) or f"one of {listed(choices, len(choices))}"
+        hint = did_you_mean(value, choices) or " or ".join([f"one of {listed(choices, len(choices))}", *others])
         return Problem(Kind.NOT_ONE_OF, node.place, f'{name} cannot be "{value}"', hint)
     return _with_own_message(details, located, node, name)
 
@@ -259,7 +269,7 @@ def _unknown_field(located: LocatedNode, location: Sequence[str | int], path: No
     model = model_at(located.model, path[:-1])
     known = () if model is None else tuple(model.model_fields)
     owner = next((str(part) for part in reversed(path[:-1]) if isinstance(part, str)), located.owner)
-    hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known)
+    hint = _ELSEWHERE.get((owner, name)) or did_you_mean_ours(name, known) or located.elsewhere(name)
     hint = hint or (f"it has {listed(known, len(known))}" if known else "it has none")
     return Problem(Kind.UNKNOWN_FIELD, key, f'"{name}" is not an option of {owner}', hint)
 

@@ -237,7 +237,7 @@ def file_errors(place: object) -> Iterator[None]:
         raise unusable(f'"{named}" cannot be used', error.errno or 0, error.strerror or str(error)) from error
 
 
-def unusable(what: str, number: int, reason: str) -> IngestError:
+def unusable(what: str, number: int, reason: str, hint: str = "") -> IngestError:
     """
     The error for a file operation that failed.
 
@@ -248,13 +248,16 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         what: start of the message.
         number: errno.
         reason: the system's message.
+        hint: the way out if permissions are missing or the disk fails; by default that of a folder of state.
     """
     if number in (errno.ENOSPC, errno.EDQUOT):
         return DiskFullError(f"{what}: {reason}", hint="free some space; the call is retried")
     if number in _DENIED:
         is_file = number in (errno.ENOTDIR, errno.EEXIST)
-        hint = "a file is where a folder is needed: name a folder" if is_file else "check its owner and its permissions"
-        return DiskDeniedError(f"{what}: {reason}", hint=hint)
+        remedy = (
+            "a file is where a folder is needed: name a folder" if is_file else "check its owner and its permissions"
+        )
+        return DiskDeniedError(f"{what}: {reason}", hint=hint or remedy)
     if number in (errno.EMFILE, errno.ENFILE):
         return TooManyOpenFilesError(f"{what}: {reason}")
     if number in _AWAY:
@@ -265,4 +268,5 @@ def unusable(what: str, number: int, reason: str) -> IngestError:
         )
     if number in _SHORT:
         return DiskBusyError(f"{what}: {reason}", hint="the call is retried")
-    return DiskFailedError(f"{what}: {reason}", hint="the disk fails; move state_dir to another disk, then start again")
+    remedy = "the disk fails; move state_dir to another disk, then start again"
+    return DiskFailedError(f"{what}: {reason}", hint=hint or remedy)

@@ -14,7 +14,7 @@ from pydantic_core import PydanticUndefined
 from ingest.api import Model, SmallFile
 from ingest.api.settings import ByteSize, Duration
 from ingest.catalog import table_features
-from ingest.config.binder import TOP_KEYS
+from ingest.config.keys import TOP_KEYS
 from ingest.config.options import (
     DEAD_LETTERS,
     DumpOptions,

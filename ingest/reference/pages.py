@@ -13,6 +13,7 @@ from ingest.api import CatalogError, Example, Model, NotFoundError, Processor, P
 from ingest.api.notation import to_notation
 from ingest.api.schemas import SchemaType
 from ingest.catalog import COMPONENT_TYPES, SINGULAR, Catalog
+from ingest.config.problems import listed
 from ingest.expressions import FUNCTIONS, Function, FunctionExample, quoted
 from ingest.expressions.functions import OURS
 from ingest.reference.error_pages import error_pages
@@ -21,6 +22,8 @@ from ingest.reference.readable import readable
 from ingest.suggest import DISTRIBUTE, SALTING, did_you_mean_ours
 
 FUNCTIONS_TYPE = "functions"
+_MAX_OWNERS = 5
+"""Components that a hint names; some options, such as `label`, are those of very many."""
 _IN_LISTS = ("decorators", "sinks")
 _WIDTH = 110  # columns; a longer event is shown on several lines
 
@@ -111,14 +114,25 @@ def _page(catalog: Catalog, component_type: str, name: str) -> Page:
         return Page(component_type, name, "", str(error), (), (), is_broken=True)
 
 
-def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
+def pages_named(name: str, catalog: Catalog | None = None, *, singular: str | None = None) -> list[Page]:
     """
     The pages of all components and functions with a name; components of different types may have the same one.
+
+    Args:
+        name: of the components.
+        catalog: of the components; by default the installed ones.
+        singular: the type of the component, as "store"; by default any, and functions too.
 
     Raises:
         NotFoundError: there is none of this name.
     """
     catalog = catalog or Catalog()
+    if singular is not None:
+        component_type = next(each for each, word in SINGULAR.items() if word == singular)
+        if name not in (known := catalog.names(component_type)):
+            hint = did_you_mean_ours(name, known) or f"there is {listed(known, len(known))}"
+            raise NotFoundError(f'there is no {singular} "{name}"', hint=hint)
+        return [page_of(catalog, component_type, name)]
     found = [
         page_of(catalog, component_type, name)
         for component_type in COMPONENT_TYPES
@@ -128,7 +142,7 @@ def pages_named(name: str, catalog: Catalog | None = None) -> list[Page]:
         found.append(function_page(FUNCTIONS[name]))
     if not found:
         every = [*FUNCTIONS, *(known for component_type in COMPONENT_TYPES for known in catalog.names(component_type))]
-        hint = DISTRIBUTE if name in SALTING else _key_of(name) or _code_of(name)
+        hint = DISTRIBUTE if name in SALTING else _key_of(name) or _code_of(name) or _owners_of(name, catalog)
         hint = hint or did_you_mean_ours(name, every, OURS) or "'attr2hbase describe' lists them"
         raise NotFoundError(f'there is no component "{name}"', hint=hint)
     return found
@@ -141,6 +155,22 @@ def _key_of(name: str) -> str:
     found = [section.key for section in sections if name in {option.name for option in section.options}]
     key = next(iter(found), None) or next((key for key in keys if name == key.removesuffix("s")), None)
     return "" if key is None else f"'attr2hbase describe {key}' shows the options of `{key}` in the file"
+
+
+def _owners_of(option: str, catalog: Catalog) -> str:
+    """A hint to the components that have an option, also inside another one; else ""."""
+    owners = [
+        f"{page.singular} {page.name}"
+        for page in pages(catalog)
+        if not page.is_for_imports
+        and not page.alias_of
+        and option in {row.name.rpartition(".")[2] for row in page.options}
+    ]
+    if not owners:
+        return ""
+    more = len(owners) - _MAX_OWNERS
+    others = [*owners[:_MAX_OWNERS], *([f"{more} more"] if more > 0 else [])]
+    return f"it is an option of {', '.join(others)}; 'attr2hbase describe {owners[0]}' shows it"
 
 
 def _code_of(name: str) -> str:

@@ -6,8 +6,9 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from ingest.api import CatalogError, Model
-from ingest.config.binder import STATE_DIR, TOP_KEYS, VERSION
+from ingest.config.binder import STATE_DIR, VERSION
 from ingest.config.components import Lookup
+from ingest.config.keys import TOP_KEYS
 from ingest.config.options import (
     DEAD_LETTERS,
     DumpOptions,

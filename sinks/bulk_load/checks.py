@@ -25,4 +25,5 @@ def check_bulk_load(options: Any, table: CheckedTable) -> None:
     if table.store is None or table.store.bulk_load_refusal is None:
         return
     reason, remedy = table.store.bulk_load_refusal
-    table.report(Finding(("bulk_load",), f'table "{table.name}" can have no bulk load: its store {reason}', remedy))
+    message = f'table "{table.name}" can have no bulk load: its {table.store_kind} store {reason}'
+    table.report(Finding(("bulk_load",), message, remedy))

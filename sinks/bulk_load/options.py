@@ -27,7 +27,17 @@ class BulkLoadBase(Model):
     @model_validator(mode="before")
     @classmethod
     def _written_short(cls, value: Any) -> Any:
-        """`auto` is `{from: auto}`."""
+        """`auto` is `{from: auto}`; a number alone could be of rows or bytes, so it needs its name."""
+        if isinstance(value, bool):
+            text = "bulk_load must be `auto`, `never` or a mapping, not the boolean {value}"
+            hint = "write auto, or {from: NUMBER OF ROWS}" if value else "write never"
+            raise PydanticCustomError("wrong_type", text, {"value": str(value).lower(), "hint": hint})
+        if isinstance(value, int):
+            text = "bulk_load must be `auto`, `never` or a mapping, not the number {value}"
+            raise PydanticCustomError("wrong_type", text, {"value": value, "hint": f"write {{from: {value}}}"})
+        if isinstance(value, dict) and "from" not in value and value.keys() <= cls.model_fields.keys():
+            hint = "`from: auto` is the usual one"
+            raise PydanticCustomError("missing_field", 'bulk_load needs "from"', {"hint": hint})
         return {"from": value} if isinstance(value, str) else value
 
     @classmethod

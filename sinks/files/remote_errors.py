@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import re
 import sys
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ _CLIENT_ERRORS = {"botocore.exceptions": "BotoCoreError", "aiohttp": "ClientErro
 """Module -> base class of the errors of S3's client; most are no OSError."""
 _NO_LOGIN = frozenset({"NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"})
 """Errors of botocore before a request is sent."""
+_SYSTEM_REASON = re.compile(r"\[Errno -?[0-9]+\] ([^()\[\]]+)")
 _REFUSED_CONDITIONS = (409, 412)
 """HTTP status of a conditional write that was refused: beside another write, and after it."""
 
@@ -48,8 +50,22 @@ def _status(error: Exception) -> int:
     return int(answer["ResponseMetadata"]["HTTPStatusCode"]) if isinstance(answer, dict) else 0
 
 
+def _without_answer(error: Exception) -> str:
+    """What requests says in the names of its classes when a server does not answer; "" for another error."""
+    inner = error.args[0] if error.args else None
+    pool, cause = getattr(inner, "pool", None), getattr(inner, "reason", inner)
+    if pool is None:
+        return ""
+    if "Timeout" in type(cause).__name__:
+        why = "it timed out"
+    else:
+        found = _SYSTEM_REASON.search(str(cause))
+        why = str(cause) if found is None else found[1]
+    return f"no answer of {pool.host}:{pool.port}: {why}"
+
+
 def _numbered(error: Exception, path: str) -> OSError:
-    text, status = str(error), _status(error)
+    text, status = _without_answer(error) or str(error), _status(error)
     lowered = text.lower()
     if isinstance(error, FileNotFoundError) or "filenotfound" in lowered:
         return FileNotFoundError(errno.ENOENT, text, path)

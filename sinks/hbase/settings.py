@@ -194,11 +194,10 @@ class HBaseSettings(StoreSettings):
     @classmethod
     def _is_a_folder_of_hbase(cls, value: str | None) -> str | None:
         if value is not None and not _STAGING.fullmatch(value):
-            raise PydanticCustomError(
-                "wrong_type",
-                '"{text}" is no folder that HBase can see; write an absolute path, or hdfs://NAMENODE:PORT/PATH',
-                {"text": value},
-            )
+            is_file = value.lower().startswith("file:")
+            why = "is a URL; a local folder is written as its path alone" if is_file else "is no folder for files"
+            form = "write an absolute path, as in /mnt/staging, or hdfs://NAMENODE:PORT/PATH"
+            raise PydanticCustomError("wrong_type", f'staging "{{text}}" {why}', {"text": value, "hint": form})
         return value
 
     @field_validator("bootstrap_servers")

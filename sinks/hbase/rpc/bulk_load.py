@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ingest.api import IngestError, Mutation
 from ingest.api.bulk_load import NOTHING_CONFIRMED, Confirmed, LoadResult, WantsFiles
 from ingest.api.cells import families_in
-from ingest.durable import file_errors
+from ingest.durable import unusable
 from sinks.folding.sizes import size_of
 from sinks.hbase.hfile.cells import FileCells
 from sinks.hbase.refusals import RefusalError
@@ -31,6 +31,7 @@ MAX_FAILURES = 3
 """The same of exceptions of which nothing is known."""
 MAX_STORE_FILES = 16
 """Of a family in a region, as `hbase.hstore.blockingStoreFiles`: from then on HBase delays flushes, but no load."""
+_STAGING_HINT = "`staging` is a folder that this user can make and write to, and that HBase's servers see as well"
 STORE_FILES = "store_files"
 """Reason of a wait for compactions, for the metric."""
 
@@ -149,8 +150,11 @@ class BulkLoader:
 
     def check(self, table: str, confirmed: Confirmed) -> None:
         """As `BulkLoading.check_loading`."""
-        with file_errors(self._staged):
+        try:
             self._staged.remove(self._staged.write([[b"check"]]))
+        except OSError as error:  # of a folder in `staging`, whose name nobody knows
+            what, reason = f'`staging` "{self._staged}" cannot be used', error.strerror or str(error)
+            raise unusable(what, error.errno or 0, reason, _STAGING_HINT) from error
         loadable = self._read_loadable(table)
         if not loadable.families:
             raise NoLoadError(table)

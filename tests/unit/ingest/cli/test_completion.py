@@ -70,6 +70,7 @@ def bash(line: str) -> dict[str, str]:
         ("attr2hbase describe attr", ["attr2hbase"]),
         ("attr2hbase describe dead", ["dead_letters"]),
         ("attr2hbase describe error no_mat", ["no_match"]),
+        ("attr2hbase describe store r", ["rocksdb"]),
         ("attr2hbase describe timestamp ", []),
         ("attr2hbase scan -f absent.yaml ", []),
         ("attr2hbase scan -f - ", []),

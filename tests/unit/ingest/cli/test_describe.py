@@ -250,6 +250,31 @@ def test_page_explains_relative_paths(ingest, name):
     assert "a relative path is relative to the working directory of the command" in path["doc"]
 
 
+def test_component_of_a_type_has_a_page_alone(ingest):
+    assert [page["type"] for page in ingest("describe", "hbase", "--output", "json").lines] == ["sinks", "stores"]
+    assert [page["type"] for page in ingest("describe", "store", "hbase", "--output", "json").lines] == ["stores"]
+    assert ingest("describe", "store", "hbase").out.startswith("hbase  store, ")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("hbaes", 'did you mean "hbase"?'), ("split", 'there is "hbase", "memory", "rocksdb"')]
+)
+def test_unknown_component_of_a_type_has_a_hint(ingest, name, hint):
+    result = ingest("describe", "store", name)
+    assert (result.code, f'there is no store "{name}"\n  hint: {hint}' in result.err) == (3, True)
+
+
+def test_option_of_components_leads_to_them(ingest):
+    """Also one inside another option; of an option of all, a few are named."""
+    way = "it is an option of store hbase; 'attr2hbase describe store hbase' shows it"
+    assert way in ingest("describe", "staging").err
+    assert "it is an option of sink kafka, store hbase, source kafka; " in ingest("describe", "keytab").err
+    assert re.search(
+        r"it is an option of decorator \w+(, decorator \w+){4}, \d+ more; 'attr2hbase describe decorator \w+' shows it",
+        ingest("describe", "when").err,
+    )
+
+
 def test_unexpected_argument_exits_with_2(ingest):
     assert ingest("describe", "split", "more").code == 2
 

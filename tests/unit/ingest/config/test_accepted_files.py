@@ -8,7 +8,7 @@ import pytest
 from ingest.api import FamilySpec, OnError, TableSpec
 from ingest.catalog import Catalog
 from ingest.config import Kind, load
-from ingest.config.binder import TOP_KEYS
+from ingest.config.keys import TOP_KEYS
 from ingest.config.options import DeadLetterFiles, DeadLetterTopic
 
 SMALLEST = """\

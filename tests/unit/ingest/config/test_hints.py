@@ -112,6 +112,35 @@ def test_option_name_of_another_tool_has_a_hint(tmp_path, name, ours):
     assert any(expected in str(problem) for problem in caught.value.report.errors)
 
 
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        (
+            "service: {state_dir: ./x}",
+            '2:11: unknown-field: "state_dir" is not an option of service; it belongs to the top level of the file',
+        ),
+        (
+            "service: {max_rate: 5}",
+            '"max_rate" is not an option of service; it belongs to a pipeline: `pipelines: {NAME: {max_rate: …}}`',
+        ),
+        (
+            "stores: {m: {memory: {}}}\ntables: {t: {stores: m}}",
+            '"stores" is not an option of table t; did you mean "store"?',
+        ),
+        (
+            "pipelines: {p: {spark: {}}}",
+            '"spark" is not a part of a pipeline; it belongs to the top level of the file',
+        ),
+        (
+            "source: {kafka: {}}",
+            '"source" is not a part of a configuration; it belongs to a pipeline: `pipelines: {NAME: {source: …}}`',
+        ),
+    ],
+)
+def test_key_of_another_level_of_the_file_says_where_it_belongs(tmp_path, text, hint):
+    assert any(hint in problem for problem in problems(tmp_path / "p.yaml", f"version: 1\n{text}\n"))
+
+
 def test_scripting_decorator_of_another_tool_has_a_hint_to_plugins(tmp_path):
     (problem,) = problems(tmp_path / "p.yaml", FILE.replace("DECORATOR", "ruby: {}"))
     assert "write a custom decorator in Python, and name its file under `plugins`" in problem

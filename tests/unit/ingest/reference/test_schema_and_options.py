@@ -7,7 +7,7 @@ import pytest
 from ingest.api import CatalogError
 from ingest.catalog import Catalog, table_features
 from ingest.config import Kind, load
-from ingest.config.binder import TOP_KEYS
+from ingest.config.keys import TOP_KEYS
 from ingest.config.options import ErrorBudgetOptions, PipelineOptions, SparkOptions
 from ingest.config.pipelines import PIPELINE_KEYS
 from ingest.config.show import effective_yaml

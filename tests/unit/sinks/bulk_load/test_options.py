@@ -136,7 +136,13 @@ def test_sink_with_times_of_events_that_may_name_the_table_is_refused(path: Path
     [
         ("autp", 'bulk_load cannot be "autp"; did you mean "auto"?'),
         ("{from: 0}", "0 is no number of rows; write 1 or more, `auto` or `never`"),
-        ("{replicated: true}", 'bulk_load needs "from"'),
+        ("{from: 20k}", 'from cannot be "20k"; one of "auto", "never" or a whole number'),
+        ("{replicated: true}", 'missing-field: bulk_load needs "from"; `from: auto` is the usual one'),
+        ("{replicatd: true}", 'bulk_load needs "from"'),
+        ("{replicatd: true}", 'unknown-field: "replicatd" is not an option of bulk_load; did you mean "replicated"?'),
+        ("20000", "bulk_load must be `auto`, `never` or a mapping, not the number 20000; write {from: 20000}"),
+        ("true", "bulk_load must be `auto`, `never` or a mapping, not the boolean true; write auto, or {from: NUMBER"),
+        ("false", "bulk_load must be `auto`, `never` or a mapping, not the boolean false; write never"),
         ("[auto]", "bulk_load must be a mapping"),
     ],
 )
@@ -163,5 +169,8 @@ def test_store_that_loads_no_files_is_refused(path: Path, store: str, reason: st
 
 def test_other_stores_load_no_files(path: Path):
     path.write_text(FILE.replace("OPTION", "auto").replace("hbase: {STORE}", "rocksdb: {path: ./data}"))
-    assert all("its store loads no files" in str(each) for each in problems_of(path))
+    way_out = "only `hbase` stores with the native RPC (`bootstrap_servers` or `zookeeper`) load files"
+    for each in problems_of(path):
+        assert "can have no bulk load: its rocksdb store loads no files" in str(each)
+        assert way_out in str(each)
     assert len(problems_of(path)) == 2

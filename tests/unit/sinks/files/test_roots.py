@@ -4,6 +4,7 @@ import errno
 import io
 import os
 import pickle
+import socket
 import stat
 
 import fsspec
@@ -121,6 +122,19 @@ def test_errors_of_s3_are_those_of_its_answer(answer, kind):
     assert type(found.value) is kind
     assert found.value.errno != errno.EINVAL
     assert found.value.filename == "bucket/f"
+
+
+def test_server_that_does_not_answer_is_named_in_a_line():
+    """Not in the names of classes of the library."""
+    requests = pytest.importorskip("requests")
+    with pytest.raises(OSError, match="no answer") as found, remote_errors("/dumps"):
+        requests.get("http://127.0.0.1:1/dumps", timeout=5)
+    assert found.value.strerror == "no answer of 127.0.0.1:1: Connection refused"
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        with pytest.raises(OSError, match="no answer") as found, remote_errors("/dumps"):
+            requests.get(f"http://127.0.0.1:{port}/dumps", timeout=0.05)
+    assert found.value.strerror == f"no answer of 127.0.0.1:{port}: it timed out"
 
 
 def test_pickled_root_has_the_same_files(tmp_path):

@@ -45,6 +45,28 @@ def test_invalid_options_are_rejected(options: dict[str, object]) -> None:
         HBaseSettings.model_validate(options)
 
 
+@pytest.mark.parametrize(
+    ("staging", "reason"),
+    [
+        ("file:///tmp/x", "is a URL; a local folder is written as its path alone"),
+        ("tmp/x", "is no folder for files"),
+        ("hdfs://namenode:8020", "is no folder for files"),
+    ],
+)
+def test_staging_that_is_no_folder_is_refused_with_its_forms(staging: str, reason: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        HBaseSettings.model_validate({"bootstrap_servers": "localhost:16000", "staging": staging})
+    (found,) = caught.value.errors()
+    assert found["msg"] == f'staging "{staging}" {reason}'
+    assert found["ctx"]["hint"] == "write an absolute path, as in /mnt/staging, or hdfs://NAMENODE:PORT/PATH"
+
+
+@pytest.mark.parametrize("staging", ["/mnt/x", "hdfs://namenode:8020/x", "hdfs://nameservice/x"])
+def test_staging_may_be_in_hdfs_whose_nameservice_has_no_port(staging: str) -> None:
+    settings = HBaseSettings.model_validate({"bootstrap_servers": "localhost:16000", "staging": staging})
+    assert settings.staging == staging
+
+
 def test_families_are_created_only_with_thrift2() -> None:
     able = HBaseSettings.model_validate({"thrift2": {"host": "localhost", "port": 9091}})
     assert HBaseStore.of(able).capabilities.creates_families

@@ -133,13 +133,19 @@ def hbase(serve: RpcServers) -> FakeHBase:
     return FakeHBase(serve)
 
 
-@pytest.fixture
-def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
+@contextlib.contextmanager
+def loader_of(hbase: FakeHBase, staging: str) -> Iterator[BulkLoader]:
     cluster = Cluster([hbase.server.address], may_leave_machine=False)
     cluster.open()
     calls = RepeatedCalls(cluster, RegionCache(cluster), lambda: Attempts(5.0))
-    made = BulkLoader(calls, StagedFiles(str(tmp_path), "1", lambda: 0), hbase.loadable, lambda: 0, max_cell_bytes=1000)
+    made = BulkLoader(calls, StagedFiles(staging, "1", lambda: 0), hbase.loadable, lambda: 0, max_cell_bytes=1000)
     with contextlib.closing(cluster), contextlib.closing(made):
+        yield made
+
+
+@pytest.fixture
+def loader(hbase: FakeHBase, tmp_path: Path) -> Iterator[BulkLoader]:
+    with loader_of(hbase, str(tmp_path)) as made:
         yield made
     assert list(tmp_path.iterdir()) == []
 
@@ -416,6 +422,22 @@ def test_check_refuses_a_table_of_which_no_family_may_have_files(hbase: FakeHBas
     assert hbase.methods == []
 
 
+def test_staging_in_hdfs_without_an_answer_is_named_as_it_is_written(
+    hbase: FakeHBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    pytest.importorskip("requests")
+    (tmp_path / "hdfs-site.xml").write_text(
+        "<configuration><property><name>dfs.namenode.http-address</name><value>127.0.0.1:1</value></property>"
+        "</configuration>"
+    )
+    monkeypatch.setenv("HADOOP_CONF_DIR", str(tmp_path))
+    with loader_of(hbase, "hdfs://127.0.0.1:8020/attr") as loader, pytest.raises(StoreUnavailableError) as caught:
+        loader.check("t", CONFIRMED)
+    assert caught.value.message == (
+        '`staging` "hdfs://127.0.0.1:8020/attr" cannot be used: no answer of 127.0.0.1:1: Connection refused'
+    )
+
+
 def test_check_writes_a_file_looks_at_the_families_and_begins_a_load(
     hbase: FakeHBase, loader: BulkLoader, tmp_path: Path
 ):
@@ -432,6 +454,8 @@ def test_check_writes_a_file_looks_at_the_families_and_begins_a_load(
         loader.check("t", CONFIRMED)
     loader.close()
     (tmp_path / "loading-1").write_bytes(b"")
-    with pytest.raises(IngestError, match="loading-1"):
+    with pytest.raises(IngestError) as caught:
         loader.check("t", CONFIRMED)
+    assert caught.value.message == f'`staging` "{tmp_path}" cannot be used: File exists'
+    assert "`staging` is a folder that this user can make and write to" in caught.value.hint
     (tmp_path / "loading-1").unlink()
