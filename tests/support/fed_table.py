@@ -37,6 +37,7 @@ from sinks.writing.row_reader import SeparateReader
 from sinks.writing.sending import DirectSender, Sender
 from sinks.writing.staged_committer import StagedCommitter
 from sinks.writing.staging import StagingWriter
+from sinks.writing.store_committer import StoreCommitter
 from tests.support.owned import owned_of
 from tests.support.way import sink_of
 
@@ -81,8 +82,11 @@ class FedTable:
             self._staging = StagingWriter(store)
             senders = [DirectSender(self._staging)]
         families = FamilyRegistry(driver, declared, {None: 20}, {})
-        self._committer = StagedCommitter(
-            driver, families, incoming, declared=declared, features=self.owned.of_store("s")
+        features = self.owned.of_store("s")
+        self._committer = (
+            StoreCommitter(driver, families, declared=declared, features=features)
+            if incoming is None
+            else StagedCommitter(driver, families, incoming, declared=declared, features=features)
         )
         self._sink = sink_of(
             senders,
