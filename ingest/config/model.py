@@ -125,7 +125,8 @@ class Pipeline:
     Attributes:
         decorators: in order, with chains expanded.
         max_rate: records per second; None without a limit.
-        fingerprint: SHA-256 of all that determines its results: its own options, stores and tables, secrets masked.
+        fingerprint: SHA-256 of all that determines its results: its own options, with the content of files and what is
+            derived from the secrets of decorators, stores and tables; other secrets are masked.
     """
 
     name: str

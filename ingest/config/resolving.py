@@ -4,9 +4,12 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeVar
 
-from ingest.api import Model, SinkSettings, SourceSettings
+from pydantic import BaseModel
+
+from ingest.api import Model, SinkSettings, SmallFile, SourceSettings
 from ingest.api.declared_table import Locator
 from ingest.config.column_types import column_types_of
 from ingest.config.model import Component, Pipeline, Table, TestCase
@@ -16,6 +19,9 @@ from ingest.config.tables import TableOptions
 from ingest.kafka.settings import connection_of, topic_of
 
 S = TypeVar("S", bound=Model)
+
+_ITERATIONS = 100_000
+"""Of the derivation: some 50 ms for each pipeline whose decorators have secrets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,13 +141,17 @@ def _fingerprint(
     """
     A hash that does not depend on comments, the order of keys, the use of chains and includes, or tables that the
     pipeline cannot write.
+
+    The content of files that decorators name counts, and so do their secrets, which decide what is written as the key
+    of `hmac` does. Other secrets, with which something is connected, do not.
     """
     # the first three have no effect on results; the decorators are replaced by the expanded list
     excluded = {"description", "max_rate", "replay", "decorators"}
     own = {key: plain(node, masked=True) for key, node in pipeline.node.entries.items() if key not in excluded}
+    decorators = [plain(node, masked=True) for node in pipeline.decorator_nodes]
     content: dict[str, object] = {
         "pipeline": own,
-        "decorators": [plain(node, masked=True) for node in pipeline.decorator_nodes],
+        "decorators": decorators,
         "sinks": resolved.stores,
         "stores": {
             name: plain(partial_config.store_names[name], masked=True)
@@ -154,6 +164,12 @@ def _fingerprint(
             if resolved.may_write(table)
         },
     }
+    files = [hashlib.sha256(file.content).hexdigest() for each in pipeline.decorators for file in _files(each.settings)]
+    if files:
+        content["files"] = files
+    revealed = [plain(node) for node in pipeline.decorator_nodes]
+    if revealed != decorators:
+        content["secrets"] = _derived(json.dumps(revealed, sort_keys=True, default=str))
     if any(decorator.settings.uses_registry for decorator in pipeline.decorators):
         # what the values mean depends on them; how to connect does not matter
         registry = partial_config.registry
@@ -163,6 +179,29 @@ def _fingerprint(
             "schemas": {each.id: [each.type, each.content.hex()] for each in registry.declared.values()},
         }
     return hashlib.sha256(json.dumps(content, sort_keys=True, default=str).encode()).hexdigest()
+
+
+def _files(value: object) -> Iterator[SmallFile]:
+    """The files of which options have the content."""
+    match value:
+        case SmallFile():
+            yield value
+        case BaseModel():
+            for _, each in value:
+                yield from _files(each)
+        case list() | tuple():
+            for each in value:
+                yield from _files(each)
+
+
+@lru_cache(maxsize=64)
+def _derived(text: str) -> str:
+    """
+    What can be kept of a text with secrets: whoever reads a fingerprint, as in a dead letter, cannot try many guesses.
+
+    Source: PBKDF2 (RFC 8018), with a fixed salt, since the same text must give the same fingerprint everywhere.
+    """
+    return hashlib.pbkdf2_hmac("sha256", text.encode(), b"attr2hbase fingerprint", _ITERATIONS).hex()
 
 
 def _without_types(table: Mapping[str, object] | None) -> dict[str, object]:

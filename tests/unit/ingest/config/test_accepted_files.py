@@ -259,7 +259,33 @@ class TestFingerprint:
         assert (own[0] == own[1], any_table[0] == any_table[1]) == (True, False)
         assert self.of(tmp_path, SMALLEST) != own[0]
 
-    def test_does_not_depend_on_secrets(self, tmp_path):
+    def test_differs_if_the_content_of_a_file_differs(self, tmp_path):
+        """A micro-batch that was interrupted would write other rows with it."""
+        schema = tmp_path / "s.avsc"
+        text = SMALLEST + f"    decorators: [{{avro: {{schema_file: {schema}}}}}]\n"
+        found = []
+        for name in ("a", "b", "a"):
+            schema.write_text(f'{{"type": "record", "name": "r", "fields": [{{"name": "{name}", "type": "long"}}]}}')
+            found.append(self.of(tmp_path, text))
+        assert found[0] == found[2] != found[1]
+
+    @pytest.mark.parametrize(
+        "decorator",
+        ["hmac: {attributes: [a], secret: '${secret:K}'}", "value: {attribute: a, value: 'x${secret:K}'}"],
+    )
+    def test_differs_if_a_secret_of_a_decorator_differs(self, tmp_path, decorator):
+        """The row key may be made of it."""
+        folder = tmp_path / "secrets"
+        folder.mkdir()
+        text = f"secrets: {{directory: {folder}}}\n" + SMALLEST + f"    decorators: [{decorator}]\n"
+        found = []
+        for secret in ("one", "two", "one"):
+            (folder / "K").write_text(secret)
+            found.append(self.of(tmp_path, text))
+        assert found[0] == found[2] != found[1]
+        assert "one" not in found[0]
+
+    def test_does_not_depend_on_secrets_with_which_something_is_connected(self, tmp_path):
         text = SMALLEST.replace("[ticks]", "[ticks], security: {sasl: {mechanism: plain, username: u, password: $P}}")
         text = text.replace("$P", '"${P}"')
         assert self.of(tmp_path, text, P="a") == self.of(tmp_path, text, P="b")
