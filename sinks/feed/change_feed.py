@@ -14,6 +14,7 @@ import secrets
 from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ingest.api import ConfigError
 from ingest.api.notation import shown
@@ -137,7 +138,7 @@ class ShardMap:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeFeed(Record, kind="change feed of table"):
+class ChangeFeed(Record, kind="change feed of table", format=2):
     """
     The change feed of a table.
 
@@ -147,6 +148,7 @@ class ChangeFeed(Record, kind="change feed of table"):
         expiration_ms: how long its changes can be read, by their batch times.
         shards: by their numbers, closed ones too until `trimmed`.
         requested: splits and merges that wait for the next micro-batch, in order.
+        kept_from_ms: changes before this batch time may have expired, when the expiration was shorter.
     """
 
     id: str
@@ -154,6 +156,12 @@ class ChangeFeed(Record, kind="change feed of table"):
     expiration_ms: int
     shards: tuple[Shard, ...]
     requested: tuple[Request, ...] = ()
+    kept_from_ms: int = 0
+
+    @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """Format 1 did not tell of an earlier expiration."""
+        return {**content, "kept_from_ms": 0}
 
     @classmethod
     def opened(
@@ -174,6 +182,15 @@ class ChangeFeed(Record, kind="change feed of table"):
             for number, (start, stop) in enumerate(zip(starts, stops, strict=True), start=1)
         )
         return cls(new_id or secrets.token_hex(8), time_ms, expiration_ms, shards)
+
+    def with_expiration(self, expiration_ms: int, now_ms: int) -> "ChangeFeed":
+        """The feed with another expiration; what has expired by the one before stays expired."""
+        kept_from_ms = self.horizon_ms(now_ms) if expiration_ms > self.expiration_ms else self.kept_from_ms
+        return replace(self, expiration_ms=expiration_ms, kept_from_ms=kept_from_ms)
+
+    def horizon_ms(self, now_ms: int) -> int:
+        """The batch time before which changes may have expired."""
+        return max(0, self.kept_from_ms, now_ms - self.expiration_ms)
 
     def shard(self, number: int) -> Shard:
         """

@@ -294,7 +294,7 @@ class FeedClient:
             raise FeedDisabledError(self.table)
         change_feed = ChangeFeed.of(feed, self.table)
         committed_ms = None if committed is None else CommittedPosition.of(committed, self.table).time_ms
-        return FeedState(change_feed, committed_ms, max(0, self._clock_ms() - change_feed.expiration_ms))
+        return FeedState(change_feed, committed_ms, change_feed.horizon_ms(self._clock_ms()))
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:
         """Refuse a position after which changes may have expired."""

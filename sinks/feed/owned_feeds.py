@@ -8,6 +8,7 @@ from typing import Any
 from ingest.api import FeedSpec, Store, TableSpec
 from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures, Released
 from ingest.api.feeds import FEED, MARGIN_S, feed_table_spec
+from ingest.clock import now_ms
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.register import changed
 from sinks.feed.change_feed import ChangeFeed, even_starts
@@ -30,9 +31,11 @@ class OwnedFeeds(DriverFeature):
 
     Args:
         tables: those without a change feed are ignored.
+        clock_ms: milliseconds since the epoch.
     """
 
-    def __init__(self, tables: DriverTables) -> None:
+    def __init__(self, tables: DriverTables, clock_ms: Callable[[], int] = now_ms) -> None:
+        self._clock_ms = clock_ms
         self._pipeline = tables.pipeline
         self._stores = tables.stores
         self._tables = {
@@ -40,16 +43,17 @@ class OwnedFeeds(DriverFeature):
         }
         self._others = tables.others
         self._owning = tables.owning
+        self._expirations_ms: dict[str, int] = {}
         self._begun_ms = 0
         self._replay_ms: int | None = None
         self._known: dict[str, tuple[int, dict[str, FeedBatch]]] = {}
 
     def claim(self) -> None:
         """Create the tables of the feeds, and note their expirations."""
-        for name, spec, feed in self._all():
+        for name, spec, _ in self._all():
             with self._stores[name].held() as store:
-                _ensure_table(store, spec)
-                changed(_register(store, spec.name), partial(_with_expiration, spec.name, feed.expiration_ms))
+                expiration_ms = self._expirations_ms[spec.name] = _ensure_table(store, spec)
+                changed(_register(store, spec.name), partial(self._with_expiration, spec.name, expiration_ms))
 
     def check_others(self) -> None:
         """Check that no other pipeline owns a table with a change feed that this one writes without one."""
@@ -181,7 +185,8 @@ class OwnedFeeds(DriverFeature):
         def change(text: str | None) -> str | None:
             if text is None:
                 starts = even_starts(feed.shards, spec.buckets, spec.splits)
-                return ChangeFeed.opened(time_ms, feed.expiration_ms, starts).to_text() if is_above() else None
+                expiration_ms = self._expirations_ms.get(spec.name, feed.expiration_ms)
+                return ChangeFeed.opened(time_ms, expiration_ms, starts).to_text() if is_above() else None
             change_feed = ChangeFeed.of(text, spec.name)
             if not (is_new and change_feed.requested and is_above()):
                 return text
@@ -195,6 +200,15 @@ class OwnedFeeds(DriverFeature):
         text = changed(_register(store, spec.name), change)
         return None if text is None else ChangeFeed.of(text, spec.name)
 
+    def _with_expiration(self, table: str, expiration_ms: int, text: str | None) -> str | None:
+        """The text of a feed, if there is one, with another expiration."""
+        if text is None:
+            return None
+        change_feed = ChangeFeed.of(text, table)
+        if change_feed.expiration_ms == expiration_ms:
+            return change_feed.to_text()
+        return change_feed.with_expiration(expiration_ms, self._clock_ms()).to_text()
+
     def _all(self) -> Iterator[tuple[str, TableSpec, FeedSpec]]:
         return ((name, spec, feed) for name, tables in self._tables.items() for spec, feed in tables)
 
@@ -203,15 +217,15 @@ def _register(store: Store[Any], table: str) -> PropertyRegister:
     return PropertyRegister(calls_of(store), table, FEED)
 
 
-def _with_expiration(table: str, expiration_ms: int, text: str | None) -> str | None:
-    """The text of a feed, if there is one, with another expiration."""
-    return None if text is None else replace(ChangeFeed.of(text, table), expiration_ms=expiration_ms).to_text()
+def _ensure_table(store: Store[Any], spec: TableSpec) -> int:
+    """
+    Create the table of a feed, or give its rows the declared time to live; as far as the store can.
 
-
-def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
-    """Create the table of a feed, or give its rows the declared time to live; as far as the store can."""
+    Returns:
+        How long the table keeps changes that can be read, in milliseconds.
+    """
     declared = feed_table_spec(spec)
-    if declared is None:
+    if declared is None or spec.feed is None:
         raise ValueError(f'table "{spec.name}" has no change feed')
     (family,) = declared.families
     found = store.describe_table(declared.name)
@@ -219,9 +233,12 @@ def _ensure_table(store: Store[Any], spec: TableSpec) -> None:
         # a store that cannot create regions creates the table with one
         can_split = store.capabilities.creates_families
         ensure_declared(store, declared if can_split else replace(declared, splits=()))
-        return
+        return spec.feed.expiration_ms
     stored = next((each for each in found.families if each.name == family.name), None)
     if stored is None:
         ensure_declared(store, declared)
     elif stored.ttl_s != family.ttl_s and store.capabilities.creates_families:
         store.change_family(declared.name, replace(stored, ttl_s=family.ttl_s))
+    elif stored.ttl_s is not None and family.ttl_s is not None and stored.ttl_s < family.ttl_s:
+        return max(1, stored.ttl_s - MARGIN_S) * 1_000
+    return spec.feed.expiration_ms

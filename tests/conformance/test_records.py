@@ -79,7 +79,7 @@ EXAMPLES: list[Record] = [
     RunPlan("id", 5, ("t",), FileFormat.GZIP, {"t": {"last": 1}}),
     DumpedPart("t", 3, None),
     CountedLetters((CountedRun(1, 2, "sink", {("t\udcff", 0): [(3, 5), (7, 8)]}),), (Interval(1, 2),), 0),
-    ChangeFeed("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2)))),
+    ChangeFeed("id", 5, 60_000, SHARDS, (SplitRequest(2, b"\x00"), MergeRequest((1, 2))), 7),
     ShardLease("p", "worker", 3, "v", (4, 5), 1, "holder", "id"),
     GroupRecord("feed", {1: "SHARD_END", 12: "x"}, is_begun=True, id="id"),
     FormerOwners({"p": COMMITTED}),

@@ -1,5 +1,6 @@
 """Feeds and their shards."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -144,6 +145,12 @@ def test_requests_are_stored() -> None:
 
     assert ChangeFeed.of(change_feed.to_text(), "t") == change_feed
     assert replace(change_feed, requested=()) == CHANGE_FEED
+
+
+def test_feed_of_format_1_is_read() -> None:
+    content = json.loads(CHANGE_FEED.to_text()) | {"format": 1}
+    del content["kept_from_ms"]
+    assert ChangeFeed.of(json.dumps(content), "t") == CHANGE_FEED
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"id": "a"}', CHANGE_FEED.to_text().replace("number", "no")])

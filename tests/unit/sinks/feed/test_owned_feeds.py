@@ -1,6 +1,7 @@
 """The change feeds of a pipeline on the driver: shards of micro-batches, and changes above the committed position."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from ingest.api import (
     WriteRejectedError,
 )
 from ingest.api.feeds import FEED, feed_table
+from ingest.clock import now_ms
 from ingest.testing.tables import scanned
 from sinks.feed.change_feed import ChangeFeed, MergeRequest, SplitRequest
 from sinks.feed.changes import Op, encoded_change
@@ -134,6 +136,35 @@ def test_another_expiration_is_recorded(store: Refusing) -> None:
     found = store.describe_table("t_feed")
     assert found is not None
     assert found.families[0].ttl_s == 10_800
+
+
+def test_changes_that_have_expired_stay_expired_with_a_longer_expiration(store: Refusing) -> None:
+    """HBase may have removed them, and a reader must not get a gap without an error."""
+    now_ms = 10_000_000
+    change_feed = ChangeFeed.opened(1_000, 3_600_000, [b""])
+    longer = change_feed.with_expiration(7_200_000, now_ms)
+    assert (longer.expiration_ms, longer.horizon_ms(now_ms)) == (7_200_000, change_feed.horizon_ms(now_ms))
+    assert longer.horizon_ms(now_ms + 10_000_000) == now_ms + 2_800_000
+    shorter = longer.with_expiration(1_000, now_ms)
+    assert shorter.horizon_ms(now_ms) == now_ms - 1_000
+    assert shorter.with_expiration(7_200_000, now_ms).horizon_ms(now_ms) == now_ms - 1_000
+
+
+def test_a_claim_notes_what_has_expired_by_the_former_expiration(store: Refusing) -> None:
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
+    before_ms = now_ms()
+    claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
+    assert before_ms <= feed_of(store).kept_from_ms + 3_600_000 <= now_ms()
+    kept_from_ms = feed_of(store).kept_from_ms
+    claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
+    assert feed_of(store).kept_from_ms == kept_from_ms
+
+
+def test_a_feed_in_a_table_that_cannot_be_altered_expires_as_the_table_does(store: Refusing, monkeypatch) -> None:
+    claimed(store).half(OwnedFeeds).batches("s", 1_000)
+    monkeypatch.setattr(Refusing, "capabilities", replace(store.capabilities, creates_families=False))
+    claimed(store, TableSpec("t", (FamilySpec(b"f"),), feed=FeedSpec(7_200_000)))
+    assert feed_of(store).expiration_ms == 3_600_000
 
 
 def test_a_request_takes_effect_when_a_micro_batch_begins(store: Refusing) -> None:
