@@ -37,6 +37,7 @@ from sinks.feed.leases import GroupRecord, ShardLease
 from sinks.owning.committed_position import CommittedPosition, FormerOwners
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
 from sinks.rewriting.rolled_back import Interval, RolledBack
+from sinks.rewriting.unfinished_rollback import UnfinishedRollback
 from sinks.rocksdb.tables import TableRecord
 
 ROOT = Path(__file__).parents[2]
@@ -85,6 +86,7 @@ EXAMPLES: list[Record] = [
     FormerOwners({"p": COMMITTED}),
     COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),
+    UnfinishedRollback(Interval(1, 5), (Interval(1, 2), Interval(5, 5))),
     CachedSchema("https://r", 7, SchemaType.AVRO, b'"int"', (b"\xff",)),
 ]
 each_record = pytest.mark.parametrize("record", EXAMPLES, ids=lambda each: type(each).__name__)

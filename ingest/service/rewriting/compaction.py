@@ -40,6 +40,7 @@ from sinks.rewriting.compaction import (
 )
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, leased
+from sinks.rewriting.unfinished_rollback import refuse_unfinished
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.feature import Updates
@@ -210,7 +211,8 @@ def compaction_steps(
     Raises:
         NotFoundError: the store has no such table.
         UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-        ConflictError: another compaction or rollback of the table runs, or this one is cancelled.
+        ConflictError: another compaction or rollback of the table runs, a rollback was interrupted, or this one is
+            cancelled.
         StoreError: the store is unavailable; what is done is complete, and another run does the rest.
     """
     started_s, result, table = time.monotonic(), CompactionResult(), declared.name
@@ -223,6 +225,8 @@ def compaction_steps(
     wait = partial(place.cancellation.wait_or_end, Compaction.kind)
     lease = leased(calls, table, Compaction.kind, wait=wait, on_wait=place.on_blocked)
     with nullcontext(LeaseCheck(table, "")) if place.is_dry_run else lease as check:
+        if not place.is_dry_run:
+            calls(partial(refuse_unfinished, table=table))
         for ended in place.slices(ranges, engine(target, check), activity=Compaction.kind):
             result.counts.add(ended.counts)
             result.seconds = time.monotonic() - started_s

@@ -35,6 +35,12 @@ from sinks.rewriting.rollback import RangeRollback, RollbackCounts
 from sinks.rewriting.rolled_back import Interval, add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, leased
+from sinks.rewriting.unfinished_rollback import (
+    RollbackUnfinishedError,
+    UnfinishedRollback,
+    note_rollback,
+    unfinished_rollback,
+)
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 
@@ -110,7 +116,8 @@ class Rollback(UpdatesJob[RollbackOptions]):
         After a compaction, choose an interval of whole windows.
 
         The batch times rolled back are recorded with the table, so that `attr2hbase replay` accepts them. It can be
-        interrupted and run again. A table is compacted or rolled back by one process at a time.
+        interrupted and run again; until it has ended, the table is not compacted, and no other interval is rolled back.
+        A table is compacted or rolled back by one process at a time.
 
         Example: attr2hbase rollback counters --from 2026-01-31T12:00 --to 2026-01-31T12:59:59 --dry-run
         """,
@@ -171,8 +178,8 @@ def rollback_steps(
     Raises:
         NotFoundError: the store has no such table.
         UpdatesDifferError: its rows were written with other deferred updates than the declared ones.
-        ConflictError: the interval is not below the committed positions, a replay of the pipeline is not finished, or a
-            compaction or rollback of the table runs.
+        ConflictError: the interval is not below the committed positions, a replay of the pipeline or a rollback of
+            another interval is not finished, or a compaction or rollback of the table runs.
         RowsStraddleError: merged rows would be left, and the rollback is strict.
         StoreError: the store is unavailable; another run does the rest.
     """
@@ -180,8 +187,12 @@ def rollback_steps(
     wait = partial(place.cancellation.wait_or_end, Rollback.kind)
     lease = leased(calls, table, Rollback.kind, wait=wait, on_wait=place.on_blocked)
     with nullcontext(LeaseCheck(table, "")) if place.is_dry_run else lease as check:
-        rolled_back = [interval]
-        for is_plan in (True, False):
+        # what an interrupted rollback has begun to delete is what it ends with, whatever the rows are now
+        unfinished = calls(partial(unfinished_rollback, table=table))
+        if unfinished is not None and unfinished.asked != interval:
+            raise RollbackUnfinishedError(table, unfinished.asked)
+        rolled_back = [interval] if unfinished is None else [*unfinished.intervals]
+        for is_plan in (True, False) if unfinished is None else (False,):
             row_format, ranges = calls(partial(_prepared, declared=declared))
             check_complete(group.oldest_committed(table), table, interval)
             group.check_no_replay()
@@ -204,8 +215,12 @@ def rollback_steps(
                 rolled_back = [] if is_refused else passed.counts.taken_back(interval)
                 if place.is_dry_run and rolled_back == [interval]:
                     break  # all rows go: the first pass has counted them
+                if not place.is_dry_run:
+                    begun = UnfinishedRollback(interval, tuple(rolled_back))
+                    calls(partial(note_rollback, table=table, rollback=begun))
         if not place.is_dry_run:
             calls(lambda store: add_rolled_back(store, table, rolled_back))
+            calls(partial(note_rollback, table=table, rollback=None))
             calls(lambda store: store.flush_removed(table))
     yield Progress(len(ranges), len(ranges), _result(passed.counts, rolled_back, time.monotonic() - started_s))
 

@@ -12,7 +12,9 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
 from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess
+from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.table_lease import LEASE
+from sinks.rewriting.unfinished_rollback import RollbackUnfinishedError, UnfinishedRollback, note_rollback
 from sinks.rowkeys.row_format import UPDATES
 from sinks.updates.keys import update_id_of
 from sinks.updates.options import CompactionOptions
@@ -92,6 +94,15 @@ def test_younger_updates_stay():
     assert compacted(table, CompactionOptions()).bound_ms == 2
     assert len(table.update_keys()) == 16
     assert compacted(table, CompactionOptions(older_than=f"{HOUR_MS - 8}ms")).counts.replaced == 8
+
+
+def test_table_with_an_interrupted_rollback_is_not_compacted():
+    table = with_updates()
+    note_rollback(table.store, TABLE, UnfinishedRollback(Interval(1, 5), (Interval(1, 5),)))
+    with pytest.raises(RollbackUnfinishedError, match="a rollback of table"):
+        compacted(table)
+    note_rollback(table.store, TABLE, None)
+    assert compacted(table).counts.written == 8
 
 
 def test_table_without_a_committed_position_is_not_compacted():

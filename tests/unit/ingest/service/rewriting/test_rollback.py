@@ -10,6 +10,12 @@ from ingest.formats.times import moment
 from ingest.service.job_kinds import job_of
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError, rollback_steps
 from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.unfinished_rollback import (
+    RollbackUnfinishedError,
+    UnfinishedRollback,
+    refuse_unfinished,
+    unfinished_rollback,
+)
 from sinks.updates.keys import update_id_of
 from tests.support.place import Here
 from tests.support.update_rows import VALUE
@@ -121,6 +127,27 @@ def test_rollback_that_was_killed_has_recorded_nothing():
     table.store.calls_left = None
     rollback(table, 5).run()
     assert rolled_back(table.store, TABLE) == (Interval(1, 5),)
+
+
+def test_rollback_that_was_interrupted_ends_as_it_was_begun():
+    """A row that came in, or was merged, meanwhile would give it another plan, and half of the updates would stay."""
+    table = with_updates(5)
+    table.commit(5)
+    table.store.calls_left = 0
+    with pytest.raises(KilledError):
+        rollback(table, 5).run()
+    table.store.calls_left = None
+    assert unfinished_rollback(table.store, TABLE) == UnfinishedRollback(Interval(1, 5), (Interval(1, 5),))
+    with pytest.raises(RollbackUnfinishedError, match="was interrupted") as refused:
+        rollback(table, 4).run()
+    assert "--from 1970-01-01T00:00:00.001Z --to 1970-01-01T00:00:00.005Z" in str(refused.value.hint)
+    with pytest.raises(RollbackUnfinishedError):
+        refuse_unfinished(table.store, TABLE)
+    table.add(b"m", update_id_of(4, 0), {VALUE: b"2"}, end=update_id_of(20, 0))
+    table.commit(20)
+    assert rollback(table, 5).run()["rolled_back_ms"] == [[1, 5]]
+    assert (unfinished_rollback(table.store, TABLE), rolled_back(table.store, TABLE)) == (None, (Interval(1, 5),))
+    refuse_unfinished(table.store, TABLE)
 
 
 @pytest.mark.parametrize("is_strict", [False, True])
