@@ -152,7 +152,8 @@ class OwnedTables:
 
         Args:
             take_over: also take tables that another pipeline owns, after withdrawing what it has written above the
-                committed position: the next committed position would make it visible.
+                committed position: the next committed position would make it visible. Tables whose events are not
+                counted again are completed instead.
             on_found: as in `DriverFeature.withdraw`, for each table that is taken over.
 
         Raises:
@@ -401,6 +402,10 @@ class OwnedTables:
             # before the owner changes: a claim that was killed does this again
             if self._adds(spec):
                 self._withdraw_after(store, spec, committed_ms, on_found)
+            else:
+                # the position of this pipeline's other tables may be later, and then readers have these changes
+                for half in self._halves_of(spec):
+                    half.roll_forward(store, spec, max(committed_ms, 0), None)
             former[owner] = (
                 CommittedPosition(-1, {}) if committed is None else CommittedPosition.of(committed, spec.name)
             )

@@ -382,6 +382,23 @@ def test_a_table_is_taken_over_without_the_updates_that_its_former_owner_did_not
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
 
 
+def test_a_take_over_completes_a_table_before_a_later_position_shows_its_changes(store: Refusing) -> None:
+    """The new owner has another table, whose position is later than the interrupted micro-batch."""
+    other = TableSpec("u", (FamilySpec(b"f"),), feed=HOUR)
+    tables = claimed(store)
+    tables.half(OwnedFeeds).batches("s", 1_000)
+    tables.move(CommittedPosition(1_000, {}))
+    log(store, b"a", 2_000, put(b"a", 2_000))
+    ensure_declared(store, other)
+    both = owned_of("q", {"s": DriverStore(store)}, {"s": [other]})
+    both.claim()
+    both.move(CommittedPosition(5_000, {}))
+    owned_of("q", {"s": DriverStore(store)}, {"s": [other, VALUES]}).claim(take_over=True)
+
+    assert committed_of(store).time_ms == 5_000
+    assert [row.key for row in scanned(store, "t")] == [b"a"]
+
+
 def test_a_take_over_that_is_killed_takes_the_updates_back_again(
     store: Refusing, monkeypatch: pytest.MonkeyPatch
 ) -> None:
