@@ -1,6 +1,6 @@
 """A Spark session for unit tests of jobs: the tasks run in this process."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -13,16 +13,30 @@ class Session:
     Args:
         errors: of the first jobs.
         is_stopped: whether the JVM has stopped the context.
+        active: number of tasks of a failed job that run at each look; then none.
 
     Attributes:
         tasks: number of tasks of each job.
+        active: those looks that are left.
     """
 
-    def __init__(self, *errors: Exception, is_stopped: bool = False) -> None:
+    def __init__(self, *errors: Exception, is_stopped: bool = False, active: Iterable[int] = ()) -> None:
         self.errors = [*errors]
         self.tasks: list[int] = []
-        context = SimpleNamespace(isStopped=lambda: is_stopped)
-        self.sparkContext = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: context))
+        self.active = [*active]
+        tags: list[str] = []
+        tracker = SimpleNamespace(
+            getJobIdsForTag=lambda _tag: [1],
+            getJobInfo=lambda _job: SimpleNamespace(stageIds=[0]),
+            getStageInfo=lambda _stage: SimpleNamespace(numActiveTasks=self.active.pop(0) if self.active else 0),
+        )
+        context = SimpleNamespace(isStopped=lambda: is_stopped, statusTracker=lambda: tracker)
+        self.sparkContext = SimpleNamespace(
+            _jsc=SimpleNamespace(sc=lambda: context),
+            addJobTag=tags.append,
+            removeJobTag=tags.remove,
+            statusTracker=lambda: tracker,
+        )
 
     def range(self, start: int, end: int, step: int, parts: int) -> "Session":
         assert (start, end, step) == (0, parts, 1)

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from ingest import garbage_collector
 from ingest.api import Disposition, IngestError
 from ingest.observe.logs import logger
+from ingest.spark.cancelled_tasks import CancelledTasks
 from ingest.spark.errors import JvmLostError, translated
 from ingest.spark.jobs.task_errors import TaskError, TaskUnavailableError, error_of
 from ingest.spark.session import is_alive
@@ -54,7 +55,7 @@ def run_slice(
     activity: str,
 ) -> JobOutcome:
     """
-    Run a Spark job over ranges.
+    Run a Spark job over ranges; returns when none of its tasks runs any more.
 
     Args:
         session: of this process.
@@ -66,11 +67,12 @@ def run_slice(
     Raises:
         TaskError: the JVM of the session has ended, so that no job can be repeated.
     """
+    cancelled = CancelledTasks(session)
     tasks = min(tasks, len(ranges))
     of_tasks = [[*ranges[number::tasks]] for number in range(tasks)]
     try:
         frame = session.range(0, tasks, 1, tasks)
-        with shipped(session, partial(task_results, task, of_tasks)) as function:
+        with shipped(session, partial(task_results, task, of_tasks)) as function, cancelled.watched():
             rows = frame.mapInArrow(function, _SCHEMA).collect()
     except (Py4JError, PySparkException) as error:
         if not is_alive(session):
@@ -80,6 +82,7 @@ def run_slice(
                 hint="raise the driver's memory if the system killed the process, and start it again",
             ) from error
         _log.warning("a Spark job failed", activity=activity, reason=str(error))
+        cancelled.wait()  # a task that outlives its job would write the rows of the next one's tasks
         return JobOutcome((), translated(error) or TaskUnavailableError("a Spark job failed; the log has the reason"))
     return JobOutcome([orjson.loads(bytes(row.result)) for row in rows])
 

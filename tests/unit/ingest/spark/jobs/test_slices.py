@@ -37,6 +37,13 @@ def test_failed_job_can_be_repeated():
     assert error.code == "spark_job_failed"
 
 
+def test_tasks_that_outlive_a_failed_job_have_ended_when_it_is_repeated():
+    """Two compactions of one row would write merged rows that overlap, and the lease is the same for both."""
+    session = Session(PySparkException("a worker was killed"), active=[2, 1])
+    run_slice(session, 2, [0, 1], ranges_of_task, activity="test")
+    assert session.active == []
+
+
 def test_no_job_is_repeated_without_the_jvm():
     session = Session(PySparkException("Connection refused"), is_stopped=True)
     with pytest.raises(TaskError, match="has ended") as raised:
