@@ -1,4 +1,4 @@
-"""A run of one commit, machine and day that is kept by turn in a folder, so that it may take several sessions."""
+"""A run of one commit, machine and day that is kept by turn in a folder, so that it can be interrupted."""
 
 import json
 import shutil
