@@ -32,15 +32,9 @@ class _File:
         }
 
     def _table(self, declared: PartialTable, partial_config: PartialConfig, binding: Binding) -> "_Table":
-        only = partial_config.only_store() or ""
-        name = declared.options.store or only
-        store = partial_config.stores.get(name)
         sinks = [sink for sink in self.sinks if partial_config.table_of(sink.settings) is declared]
-        others = [
-            sink
-            for sink in self.sinks
-            if sink not in sinks and sink.settings.fixed_table is None and _store_of(sink.settings, only) == name
-        ]
+        others = [sink for sink in self.sinks if partial_config.may_name(sink.settings, declared)]
+        store = partial_config.stores.get(declared.options.store or partial_config.only_store() or "")
         return _Table(declared, store, sinks, others, binding)
 
 
@@ -91,8 +85,3 @@ class _Sink:
     def report_source(self, finding: Finding) -> None:
         """At the option of the source, or at the source."""
         self._binding.report(finding, (self._source or self._sink).place(*finding.path))
-
-
-def _store_of(settings: SinkSettings, only: str) -> str | None:
-    """The name of a sink's store, given that of the only one; None for a sink that writes to no store."""
-    return None if settings.store_name is None else settings.store_name or only

@@ -106,9 +106,16 @@ class PartialConfig:
 
     def table_of(self, sink: SinkSettings) -> PartialTable | None:
         """The declared table that a sink names, in its store; None if there is none."""
-        declared, only = self.tables.get(sink.fixed_table or ""), self.only_store()
-        is_it = declared is not None and (sink.store_name or only) == (declared.options.store or only)
-        return declared if is_it else None
+        declared = self.tables.get(sink.fixed_table or "")
+        return declared if declared is not None and self._share_store(sink, declared) else None
+
+    def may_name(self, sink: SinkSettings, declared: PartialTable) -> bool:
+        """Whether events of a sink that names no table may name a declared one, in its store."""
+        return sink.fixed_table is None and sink.store_name is not None and self._share_store(sink, declared)
+
+    def _share_store(self, sink: SinkSettings, declared: PartialTable) -> bool:
+        only = self.only_store()
+        return (sink.store_name or only) == (declared.options.store or only)
 
     def only_store(self) -> str | None:
         """The default store of sinks and tables; None unless the file has exactly one."""

@@ -47,7 +47,7 @@ class BulkLoad(TableFeature[Any]):
         rule: LoadRule | None = None if options is None else options.rule()
         return rule
 
-    def connection(self, target: Any, planned: Mapping[str, LoadRule], staging: Any = None) -> Any:  # noqa: ARG002
+    def connection(self, target: Any, planned: Mapping[str, LoadRule], staging: Any) -> Any:  # noqa: ARG002
         """Loads files in place of calls."""
         from sinks.bulk_load.loading import BulkLoadingStore
 

@@ -204,10 +204,7 @@ class OwnedFeeds(DriverFeature):
         """The text of a feed, if there is one, with another expiration."""
         if text is None:
             return None
-        change_feed = ChangeFeed.of(text, table)
-        if change_feed.expiration_ms == expiration_ms:
-            return change_feed.to_text()
-        return change_feed.with_expiration(expiration_ms, self._clock_ms()).to_text()
+        return ChangeFeed.of(text, table).with_expiration(expiration_ms, self._clock_ms()).to_text()
 
     def _all(self) -> Iterator[tuple[str, TableSpec, FeedSpec]]:
         return ((name, spec, feed) for name, tables in self._tables.items() for spec, feed in tables)

@@ -6,7 +6,6 @@ rollback would keep them where rows were merged, and lack them elsewhere.
 """
 
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from ingest.api import ConflictError, Store
@@ -82,8 +81,4 @@ def note_rollback(store: Store[Any], table: str, rollback: UnfinishedRollback | 
         StoreError: the store is unavailable; the caller may repeat the call.
     """
     text = None if rollback is None else rollback.to_text()
-    changed(PropertyRegister(calls_of(store), table, ROLLING_BACK), partial(_text, text))
-
-
-def _text(text: str | None, _before: str | None) -> str | None:
-    return text
+    changed(PropertyRegister(calls_of(store), table, ROLLING_BACK), lambda _before: text)

@@ -36,18 +36,3 @@ class CycleTables:
         # deletes have the millisecond before; after a refusal a row may lack events that an earlier attempt wrote to it
         new_times_ms = () if batch_time_ms is None or prepared.refused else (batch_time_ms, batch_time_ms - 1)
         return cls(prepared.declared, batch_time_ms, prepared.times_ms, prepared.features, new_times_ms)
-
-    @classmethod
-    def of_probe(
-        cls,
-        declared: Mapping[str, RowFormat],
-        batch_time_ms: int | None,
-        times_ms: Collection[int],
-        features: FeatureMessages,
-    ) -> Self:
-        """
-        The same for a probe with the rows of a blocked micro-batch.
-
-        No time is new: the blocked attempt may have written the rows.
-        """
-        return cls(declared, batch_time_ms, times_ms, features)

@@ -96,7 +96,8 @@ class ProbingCommitter(StoreCommitter):
 
     def _prepared_features(self, batch: Batch) -> PreparedFeatures:
         prepared = super()._prepared_features(batch)
-        self._tables = CycleTables.of_probe(self._formats, batch.time_ms, prepared.times_ms, prepared.messages)
+        # without new times: the attempt that is blocked may have written the rows of a probe
+        self._tables = CycleTables(self._formats, batch.time_ms, prepared.times_ms, prepared.messages)
         return prepared
 
 

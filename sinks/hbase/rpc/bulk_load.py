@@ -152,7 +152,7 @@ class BulkLoader:
         """As `BulkLoading.check_loading`."""
         try:
             self._staged.remove(self._staged.write([[b"check"]]))
-        except OSError as error:  # of a folder in `staging`, whose name nobody knows
+        except OSError as error:  # it names a folder inside `staging`, which is not in the pipeline file
             what, reason = f'`staging` "{self._staged}" cannot be used', error.strerror or str(error)
             raise unusable(what, error.errno or 0, reason, _STAGING_HINT) from error
         loadable = self._read_loadable(table)
