@@ -20,6 +20,7 @@ from ingest.api.driver_feature import DriverFeature, DriverTables
 from ingest.api.settings import Model
 from ingest.api.sink import Committer
 from ingest.api.store import Store
+from ingest.api.table_reader import Recorded, RowKeys
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 
 OptionsT = TypeVar("OptionsT", bound=Model)
@@ -184,6 +185,15 @@ class TableFeature(ABC, Generic[OptionsT]):
 
     def writer(self, next_writer: TableWriter, planned: Any, place: WriterPlace) -> FirstWriter | None:  # noqa: ARG002
         """The writer of a table, before the next one; None if the feature writes the rows as they are."""
+        return None
+
+    def row_keys(self, recorded: Recorded) -> RowKeys | None:  # noqa: ARG002 - for features that change row keys
+        """
+        The row keys of a table that has the feature; None if it stores them as they are, or the table lacks it.
+
+        Args:
+            recorded: of the table, which may have another feature than the file declares.
+        """
         return None
 
     def connection(self, target: Any, planned: Mapping[str, Any], staging: Any) -> Any:  # noqa: ARG002

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ingest.api import SinkSettings
+from ingest.api import SinkSettings, Store
 from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, StorePlan, TableFeature, WriterPlace, planned_of
+from ingest.api.table_reader import Recorded, RowKeys
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
 from ingest.config.model import Component, Configuration, Pipeline
@@ -80,6 +81,19 @@ def planned_in(
     """What is planned of a feature of a table that a file declares for a store; None without it."""
     declared = configuration.tables.get(table)
     return None if declared is None or declared.store != store else feature.planned(declared, catalog)
+
+
+def recorded_of(store: Store[Any], table: str) -> Recorded:
+    """The record of a table, for its readers: with the properties of features alone, as tasks get it."""
+    recorded = Recorded.of(store, table)
+    names = {feature.name for feature in table_features()}
+    return Recorded(recorded.buckets, {name: text for name, text in recorded.properties.items() if name in names})
+
+
+def row_keys(recorded: Recorded) -> RowKeys:
+    """The row keys of a table with this record, without buckets."""
+    found = (feature.row_keys(recorded) for feature in table_features())
+    return next((keys for keys in found if keys is not None), RowKeys())
 
 
 def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: FeaturePlan) -> DeadLetterPlace | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, Protocol
 
+from ingest.api.table_reader import Recorded
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.keys import logical_of
 
@@ -10,7 +11,7 @@ UPDATES = "updates"
 """Name of the property of a table that says how its updates are merged."""
 
 
-class Recorded(Protocol):
+class HasRecords(Protocol):
     """What has the records of tables: a store, or a staging writer for one."""
 
     def record(self, table: str) -> tuple[int | None, Mapping[str, str]]:
@@ -30,10 +31,15 @@ class RowFormat(NamedTuple):
     updates: str = ""
 
     @classmethod
-    def recorded(cls, store: Recorded, table: str) -> "RowFormat":
+    def recorded(cls, store: HasRecords, table: str) -> "RowFormat":
         """The row format in the record of a table."""
         buckets, properties = store.record(table)
-        return cls(buckets, properties.get(UPDATES, ""))
+        return cls.of(Recorded(buckets, properties))
+
+    @classmethod
+    def of(cls, recorded: Recorded) -> "RowFormat":
+        """The row format of a table with this record."""
+        return cls(recorded.buckets, recorded.properties.get(UPDATES, ""))
 
     def physical_key(self) -> Callable[[bytes], bytes] | None:
         """

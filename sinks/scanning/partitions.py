@@ -7,10 +7,9 @@ from math import ceil
 from typing import Any
 
 from ingest.api import Scan, Store, next_key, prefix_end
+from ingest.api.table_reader import RowKeys
 from sinks.rowkeys.distribution import Distribution
-from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.physical_keys import ranges_of
-from sinks.updates.keys import range_of, whole_row_start
 
 Range = tuple[bytes, bytes | None]
 """[start, stop) of logical or physical row keys; a stop of None is the end of the table."""
@@ -48,12 +47,12 @@ def intersection(first: Sequence[Range], second: Sequence[Range]) -> list[Range]
     return found
 
 
-def physical_ranges(ranges: Iterable[Range], rows: RowFormat) -> list[Range]:
+def physical_ranges(ranges: Iterable[Range], buckets: int | None, keys: RowKeys) -> list[Range]:
     """The ranges of physical row keys that contain the given logical row keys, in byte order."""
-    distribution = Distribution.of(rows.buckets)
+    distribution = Distribution.of(buckets)
     physical: list[Range] = []
     for start, stop in ranges:
-        first, end = range_of(start, stop) if rows.updates else (start, stop)
+        first, end = keys.range_of(start, stop)
         if distribution is not None and (start, stop) == point(start) and end is not None:
             bucket = distribution.bucket(start)
             physical.append((bucket + first, bucket + end))
@@ -62,12 +61,10 @@ def physical_ranges(ranges: Iterable[Range], rows: RowFormat) -> list[Range]:
     return sorted(physical, key=_start)
 
 
-def whole_rows(cut: bytes, rows: RowFormat) -> bytes:
-    """A cut between physical row keys, moved to the start of the logical row whose update rows it would divide."""
-    if not rows.updates:
-        return cut
-    bucket = 0 if rows.buckets is None else 1
-    return cut[:bucket] + whole_row_start(cut[bucket:])
+def whole_rows(cut: bytes, buckets: int | None, keys: RowKeys) -> bytes:
+    """A cut between physical row keys, moved to the start of the logical row that it would divide."""
+    length = 0 if buckets is None else 1
+    return cut[:length] + keys.whole(cut[length:])
 
 
 def partitions_of(ranges: Sequence[Range], cuts: Iterable[bytes]) -> list[tuple[Range, ...]]:
@@ -95,7 +92,13 @@ def partitions_of(ranges: Sequence[Range], cuts: Iterable[bytes]) -> list[tuple[
 
 
 def divided_table(
-    store: Store[Any], table: str, ranges: Sequence[Range], rows: RowFormat, *, min_partitions: int
+    store: Store[Any],
+    table: str,
+    ranges: Sequence[Range],
+    buckets: int | None,
+    keys: RowKeys,
+    *,
+    min_partitions: int,
 ) -> list[tuple[Range, ...]]:
     """
     The physical row keys of a table, divided at its regions and buckets, and further to reach a number of partitions.
@@ -104,21 +107,22 @@ def divided_table(
         store: open, for reading or writing.
         table: its name.
         ranges: of logical row keys, disjoint and in byte order.
-        rows: row format of the table.
+        buckets: number of buckets of the table; None if it has none.
+        keys: of the table, without buckets.
         min_partitions: desired number; there may be fewer, if few row keys differ.
 
     Returns:
         Partitions with ranges of physical row keys, with buckets each in one bucket; none divides a logical row.
     """
     spec = store.describe_table(table)
-    distribution = Distribution.of(rows.buckets)
-    physical = physical_ranges(ranges, rows)
+    distribution = Distribution.of(buckets)
+    physical = physical_ranges(ranges, buckets, keys)
     splits = () if spec is None else spec.splits
-    cuts = {*(whole_rows(cut, rows) for cut in splits), *(distribution.prefixes if distribution else ())}
+    cuts = {*(whole_rows(cut, buckets, keys) for cut in splits), *(distribution.prefixes if distribution else ())}
     found = partitions_of(physical, cuts)
     if 0 < len(found) < min_partitions:
         parts = ceil(min_partitions / len(found))
-        even = [whole_rows(cut, rows) for each in found for cut in _cuts(store, table, each, parts)]
+        even = [whole_rows(cut, buckets, keys) for each in found for cut in _cuts(store, table, each, parts)]
         found = partitions_of(physical, cuts.union(even))
     return found
 

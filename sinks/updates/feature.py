@@ -10,9 +10,11 @@ from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, 
 from ingest.api.driver_feature import DriverTables
 from ingest.api.notation import name_to_bytes
 from ingest.api.table_feature import TableFeature, WriterPlace
+from ingest.api.table_reader import Recorded
 from ingest.api.table_writer import FirstWriter, TableWriter
 from sinks.updates.checks import check_updates
 from sinks.updates.options import UpdatesOptions
+from sinks.updates.row_keys import UpdateRowKeys
 from sinks.updates.table_updates import TableUpdates
 
 if TYPE_CHECKING:
@@ -70,6 +72,10 @@ class Updates(TableFeature[UpdatesOptions]):
     def is_in(self, spec: TableSpec) -> bool:
         """Whether it has the identity of updates."""
         return bool(spec.updates)
+
+    def row_keys(self, recorded: Recorded) -> UpdateRowKeys | None:
+        """Those of update rows, if the table has some."""
+        return UpdateRowKeys() if recorded.properties.get(self.name) else None
 
     def on_driver(self, tables: DriverTables) -> "OwnedUpdates":
         """Withdraws incomplete updates, and keeps what the tables know of dead letters."""

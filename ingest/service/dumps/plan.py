@@ -12,7 +12,7 @@ from ingest.config.model import Component, Configuration
 from ingest.durable.record import Plain
 from ingest.formats.column_types import AS_BYTES, ColumnTypes
 from ingest.plan.assemble import store_component
-from ingest.plan.features import planned_in
+from ingest.plan.features import planned_in, recorded_of, row_keys
 from ingest.plan.plan import Plan
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
@@ -197,7 +197,8 @@ class DumpSources:
         self, store: Store[Any], name: str, table: str, min_ranges: int, blobs: BlobsOfTable | None
     ) -> PlannedTable:
         feed = _positions(store, table)  # before any row is read
-        rows = RowFormat.recorded(store, table)
+        recorded = recorded_of(store, table)
+        rows = RowFormat.of(recorded)
         last = 0
         if rows.updates:
             declared = planned_in(self._configuration, name, table, Updates(), self._catalog)
@@ -205,7 +206,8 @@ class DumpSources:
             text = store.properties(table).get(COMMITTED)
             last = 0 if text is None else last_update_id_of(CommittedPosition.of(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges
-        divided = divided_table(store, table, [EVERYTHING], rows, min_partitions=parts)
+        keys = row_keys(recorded)
+        divided = divided_table(store, table, [EVERYTHING], recorded.buckets, keys, min_partitions=parts)
         spec = store.describe_table(table)
         read = [table]
         if blobs is not None and store.describe_table(blobs.value_table) is not None:  # the first blob creates it

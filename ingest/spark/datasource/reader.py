@@ -13,6 +13,8 @@ from pyspark.sql.types import StructType
 
 from ingest import garbage_collector
 from ingest.api import ConfigError, FuzzyPattern, Row, Scan, Store, UpdatesDifferError
+from ingest.api.table_reader import Recorded
+from ingest.plan.features import recorded_of, row_keys
 from ingest.spark.datasource.filters import ranges_of
 from ingest.spark.datasource.options import ReadOptions
 from ingest.spark.datasource.tables import SourceTable
@@ -41,11 +43,11 @@ class TablePartition(InputPartition):
 
     Attributes:
         ranges: of physical row keys, disjoint and in byte order; with buckets, each lies in one bucket.
-        row_format: of the table, from its record.
+        recorded: of the table.
     """
 
     ranges: tuple[Range, ...]
-    row_format: RowFormat
+    recorded: Recorded
 
 
 class TableSourceReader(DataSourceReader):
@@ -65,13 +67,18 @@ class TableSourceReader(DataSourceReader):
         """One partition for each region and bucket, divided further if the option `minPartitions` is larger."""
         with self._table.reading() as store:
             check_families(store, self._table.name, self._options.scan.columns)
-            rows = RowFormat.recorded(store, self._table.name)
-            self._check(store, rows)
+            recorded = recorded_of(store, self._table.name)
+            self._check(store, RowFormat.of(recorded))
             found = divided_table(
-                store, self._table.name, self._ranges, rows, min_partitions=self._options.min_partitions
+                store,
+                self._table.name,
+                self._ranges,
+                recorded.buckets,
+                row_keys(recorded),
+                min_partitions=self._options.min_partitions,
             )
         # without a partition, Spark would make one of its own class
-        return [TablePartition(each, rows) for each in found or [()]]
+        return [TablePartition(each, recorded) for each in found or [()]]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """The rows of a partition, in batches bounded by rows and bytes."""
@@ -97,7 +104,7 @@ class TableSourceReader(DataSourceReader):
             return
         blobs = self._table.blobs if self._options.with_blobs else None
         with self._table.reading() as store:
-            read = self._reader(store, partition.row_format)
+            read = self._reader(store, RowFormat.of(partition.recorded))
             resolve = None if blobs is None else blobs.resolving(store, self._table.name)
             for start, stop in partition.ranges:
                 with closing(read(replace(self._options.scan, start=start, stop=stop, prefix=b""))) as found:

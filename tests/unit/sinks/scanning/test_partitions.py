@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ingest.api.table_reader import RowKeys
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import (
@@ -20,6 +21,7 @@ from sinks.scanning.partitions import (
     whole_rows,
 )
 from sinks.updates.keys import UpdateKey, update_id_of
+from sinks.updates.row_keys import UpdateRowKeys
 
 KEYS = st.binary(max_size=2)
 
@@ -64,8 +66,8 @@ def test_each_key_is_in_one_partition_of_one_region(ranges: list[Range], cuts: s
 @given(disjoint(), st.integers(1, 5), KEYS)
 def test_physical_ranges_have_the_physical_keys(ranges: list[Range], buckets: int, key: bytes):
     distribution = Distribution(buckets)
-    assert contains(physical_ranges(ranges, RowFormat(buckets)), distribution.physical(key)) is contains(ranges, key)
-    assert physical_ranges(ranges, RowFormat()) == ranges
+    assert contains(physical_ranges(ranges, buckets, RowKeys()), distribution.physical(key)) is contains(ranges, key)
+    assert physical_ranges(ranges, None, RowKeys()) == ranges
 
 
 starts = st.builds(update_id_of, st.integers(1, 2), st.integers(0, 2))
@@ -76,7 +78,7 @@ def test_physical_ranges_have_the_update_rows(ranges: list[Range], buckets: int 
     rows = RowFormat(buckets, "recorded")
     physical = rows.physical_key() or bytes
     key = physical(UpdateKey(row, start).encoded())
-    assert contains(physical_ranges(ranges, rows), key) is contains(ranges, row)
+    assert contains(physical_ranges(ranges, buckets, UpdateRowKeys()), key) is contains(ranges, row)
 
 
 @given(
@@ -87,21 +89,21 @@ def test_cuts_divide_no_logical_row(buckets: int | None, row: bytes, times: tupl
     physical = rows.physical_key() or bytes
     keys = [physical(UpdateKey(row, start).encoded()) for start in times]
     for cut in (keys[0], keys[0] + other, keys[0][: length + 1], (keys[0][:1] if buckets else b"") + other):
-        whole = whole_rows(cut, rows)
+        whole = whole_rows(cut, buckets, UpdateRowKeys())
         assert len({key < whole for key in keys}) == 1
         assert whole <= cut
-        assert whole_rows(whole, rows) == whole
-        assert whole_rows(cut, RowFormat(buckets)) == cut
+        assert whole_rows(whole, buckets, UpdateRowKeys()) == whole
+        assert whole_rows(cut, buckets, RowKeys()) == cut
 
 
 def test_one_row_is_in_one_bucket():
     distribution = Distribution(16)
-    assert physical_ranges([point(b"k")], RowFormat(16)) == [point(distribution.physical(b"k"))]
+    assert physical_ranges([point(b"k")], 16, RowKeys()) == [point(distribution.physical(b"k"))]
 
 
 def test_a_table_with_buckets_has_a_partition_for_each_bucket_and_region():
     distribution = Distribution(3)
-    found = partitions_of(physical_ranges([prefixed(b"a")], RowFormat(3)), {*distribution.prefixes, b"\x01aa"})
+    found = partitions_of(physical_ranges([prefixed(b"a")], 3, RowKeys()), {*distribution.prefixes, b"\x01aa"})
     assert found == [
         ((b"\x00a", b"\x00b"),),
         ((b"\x01a", b"\x01aa"),),

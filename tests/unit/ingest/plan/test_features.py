@@ -1,0 +1,23 @@
+"""How the features of a table store its rows, by its record."""
+
+from ingest.api.table_reader import Recorded, RowKeys
+from ingest.plan.features import recorded_of, row_keys
+from sinks.updates.row_keys import UpdateRowKeys
+from tests.support.updated_table import TABLE, UpdateWriter
+
+
+def test_row_keys_are_stored_as_they_are_without_a_feature():
+    keys = row_keys(Recorded(4, {}))
+    assert type(keys) is RowKeys
+    assert keys.logical(b"a\x00") == b"a\x00"
+    assert keys.range_of(b"a", None) == (b"a", None)
+    assert keys.whole(b"a\x00") == b"a\x00"
+
+
+def test_the_record_says_how_row_keys_are_stored():
+    store = UpdateWriter(buckets=3).store
+    store.set_property(TABLE, "of_another_use", None, "long")
+    recorded = recorded_of(store, TABLE)
+    assert recorded == Recorded(3, {"updates": '{"processor": "sum"}'})
+    assert isinstance(row_keys(recorded), UpdateRowKeys)
+    assert Recorded.of(store, TABLE).properties["of_another_use"] == "long"
