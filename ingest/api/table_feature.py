@@ -1,5 +1,5 @@
 """
-The contract of a table feature: what changes how a table is written, such as a change feed.
+The contract of a table feature: what changes how a table is written and read, such as a change feed.
 
 A feature has an option of its name in `tables`, a folder in `sinks`, and a line in `sinks.BUILTIN_FEATURES`. Reading a
 file checks its options; the driver plans it for each declared table; the tasks put its writer before that of the
@@ -20,7 +20,7 @@ from ingest.api.driver_feature import DriverFeature, DriverTables
 from ingest.api.settings import Model
 from ingest.api.sink import Committer
 from ingest.api.store import Store
-from ingest.api.table_reader import Recorded, RowKeys
+from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys, TableReader
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 
 OptionsT = TypeVar("OptionsT", bound=Model)
@@ -90,6 +90,7 @@ class TableFeature(ABC, Generic[OptionsT]):
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
         has_large_chunks: whether the connection of a store with such a table gets chunks of many rows, of any times,
             puts and deletes together; it divides them into calls.
+        read_options: names of options of a read that its reader takes, as of `get`, `scan` and DataFrames.
     """
 
     name: ClassVar[str]
@@ -105,6 +106,7 @@ class TableFeature(ABC, Generic[OptionsT]):
     only_named: ClassVar[bool] = False
     is_in_dry_runs: ClassVar[bool] = True
     has_large_chunks: ClassVar[bool] = False
+    read_options: ClassVar[Collection[str]] = ()
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)
@@ -193,6 +195,41 @@ class TableFeature(ABC, Generic[OptionsT]):
 
         Args:
             recorded: of the table, which may have another feature than the file declares.
+        """
+        return None
+
+    def planned_to_read(
+        self,
+        table: DeclaredTable,  # noqa: ARG002 - for features that change rows
+        tables: Mapping[str, DeclaredTable],  # noqa: ARG002
+        locator: Locator,  # noqa: ARG002
+    ) -> Any:
+        """
+        What a reader of a declared table needs to know of the feature, as data; None for nothing.
+
+        Args:
+            table: as declared, with or without the feature.
+            tables: of the file, by name.
+            locator: of the configuration.
+
+        Raises:
+            CatalogError: a component cannot be imported.
+        """
+        return None
+
+    def reader(self, below: TableReader, planned: Any, place: ReaderPlace) -> TableReader | None:  # noqa: ARG002
+        """
+        The reader of a table, above the one below it; None if the feature leaves the rows as they are.
+
+        Called for each table: its record may have a feature that no file declares.
+
+        Args:
+            below: returns the rows as the features before this one read them.
+            planned: as `planned_to_read`; None for a table that is not declared.
+            place: of the reader.
+
+        Raises:
+            IngestError: the table cannot be read as it is declared, or as the options ask.
         """
         return None
 

@@ -1,11 +1,11 @@
 """The features of the tables of a pipeline, planned on the driver and used in the tasks."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from ingest.api import SinkSettings, Store
+from ingest.api import ConfigError, SinkSettings, Store
 from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, StorePlan, TableFeature, WriterPlace, planned_of
-from ingest.api.table_reader import Recorded, RowKeys
+from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys, TableReader
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
 from ingest.config.model import Component, Configuration, Pipeline
@@ -94,6 +94,51 @@ def row_keys(recorded: Recorded) -> RowKeys:
     """The row keys of a table with this record, without buckets."""
     found = (feature.row_keys(recorded) for feature in table_features())
     return next((keys for keys in found if keys is not None), RowKeys())
+
+
+def planned_to_read(configuration: Configuration, store: str, table: str, catalog: Catalog) -> dict[str, Any]:
+    """
+    Name of a feature -> what the reader of a table that a file declares for a store needs to know of it.
+
+    Raises:
+        CatalogError: a component of a feature cannot be imported.
+    """
+    declared = configuration.tables.get(table)
+    if declared is None or declared.store != store:
+        return {}
+    found = {
+        feature.name: feature.planned_to_read(declared, configuration.tables, catalog) for feature in table_features()
+    }
+    return {name: planned for name, planned in found.items() if planned is not None}
+
+
+def open_reader(place: ReaderPlace, planned: Mapping[str, Any], *, without_effect: Collection[str] = ()) -> TableReader:
+    """
+    The reader of a table, with those of its features.
+
+    Args:
+        place: of the reader.
+        planned: as `planned_to_read`; empty for a table that is not declared.
+        without_effect: options that may be asked of a table without their feature.
+
+    Raises:
+        ConfigError: the table lacks the feature of an option that was asked.
+        UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
+    """
+    from sinks.scanning.plain_reader import PlainReader
+
+    reader: TableReader = PlainReader(place.store, place.table, place.recorded.buckets)
+    refused = place.asked.difference(without_effect)
+    for feature in table_features():
+        above = feature.reader(reader, planned.get(feature.name), place)
+        if above is not None:
+            reader = above
+            refused = refused.difference(feature.read_options)
+    for feature in table_features():
+        for option in sorted(refused.intersection(feature.read_options)):
+            hint = f"leave the option {option} out"
+            raise ConfigError(f'table "{place.table}" has no {feature.words}', hint=hint)
+    return reader
 
 
 def dead_letter_place(sinks: Iterable[Component[SinkSettings]], features: FeaturePlan) -> DeadLetterPlace | None:

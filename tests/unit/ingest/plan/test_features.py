@@ -1,9 +1,23 @@
-"""How the features of a table store its rows, by its record."""
+"""How the features of a table store its rows, by its record, and the readers that they put above each other."""
 
-from ingest.api.table_reader import Recorded, RowKeys
-from ingest.plan.features import recorded_of, row_keys
+import pytest
+
+from ingest.api import FamilySpec, TableSpec
+from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys
+from ingest.plan.features import open_reader, recorded_of, row_keys
+from sinks.memory import MemoryStore
+from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.row_keys import UpdateRowKeys
 from tests.support.updated_table import TABLE, UpdateWriter
+
+
+@pytest.fixture
+def plain():
+    """A store with a table without features, `plain`."""
+    store = MemoryStore()
+    store.open()
+    store.ensure_table(TableSpec("plain", (FamilySpec(b"f"),), buckets=4))
+    return store
 
 
 def test_row_keys_are_stored_as_they_are_without_a_feature():
@@ -21,3 +35,10 @@ def test_the_record_says_how_row_keys_are_stored():
     assert recorded == Recorded(3, {"updates": '{"processor": "sum"}'})
     assert isinstance(row_keys(recorded), UpdateRowKeys)
     assert Recorded.of(store, TABLE).properties["of_another_use"] == "long"
+
+
+def test_a_table_without_features_is_read_as_it_is(plain):
+    reader = open_reader(ReaderPlace(plain, "plain", recorded_of(plain, "plain")), {})
+    assert isinstance(reader, PlainReader)
+    assert reader.distribution is not None
+    assert reader.distribution.buckets == 4

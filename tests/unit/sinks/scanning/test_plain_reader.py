@@ -1,14 +1,16 @@
-"""Reads of a table with buckets by logical row keys."""
+"""Reads of a table with and without buckets by logical row keys."""
 
 import contextlib
 
 import pytest
 
 from ingest.api import FamilySpec, FuzzyPattern, Put, Row, Scan, ScanCounts, StoreUnavailableError, TableSpec
+from ingest.api.table_reader import ShownRow, StoredKey
 from sinks.memory import MemoryStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.partitions import point
+from sinks.scanning.plain_reader import PlainReader
 
 KEYS = [b"row-%04d" % number for number in range(500)]
 
@@ -44,7 +46,7 @@ def store():
 
 @pytest.fixture
 def reader(store):
-    return TableReader(store, "t")
+    return PlainReader.of(store, "t")
 
 
 @pytest.mark.parametrize(
@@ -73,7 +75,7 @@ def test_rows_come_in_the_order_of_logical_keys(reader, store: Watched, scan: Sc
 
 
 def test_limit_bounds_the_rows_read_of_each_bucket(store: Watched):
-    assert len(list(TableReader(store, "t").scan(Scan(limit=2)))) == 2
+    assert len(list(PlainReader.of(store, "t").scan(Scan(limit=2)))) == 2
     assert store.rows <= 8 * 2
 
 
@@ -92,7 +94,7 @@ def test_all_scans_are_closed_with_the_merged_one(reader, store: Watched):
 
 
 def test_row_is_found_by_its_logical_key(store: Watched):
-    reader = TableReader(store, "t")
+    reader = PlainReader.of(store, "t")
     found = reader.get(KEYS[7])
     assert isinstance(found, Row)
     assert (found.key, found.cells[0].value) == (KEYS[7], KEYS[7])
@@ -102,7 +104,7 @@ def test_row_is_found_by_its_logical_key(store: Watched):
 def test_table_without_buckets_is_read_as_it_is(store: Watched):
     store.ensure_table(TableSpec("plain", (FamilySpec(b"f"),)))
     store.apply("plain", [Put(b"a", {b"f:q": b"1"}, 1)])
-    reader = TableReader(store, "plain")
+    reader = PlainReader.of(store, "plain")
     assert [row.key for row in reader.scan(Scan())] == [b"a"]
     assert reader.get(b"a") is not None
 
@@ -123,5 +125,36 @@ def test_rows_of_hbasewds_own_tests(start: int | None, stop: int | None, rows: i
     scan = Scan(start=bound(start) or b"", stop=bound(stop))
     wanted = [value for value in values if (start or 0) <= value < (stop or 1_000)]
     expected = sorted((origin + value).to_bytes(8, "big") for value in wanted)
-    assert [row.key for row in TableReader(store, "t").scan(scan)] == expected
+    assert [row.key for row in PlainReader.of(store, "t").scan(scan)] == expected
     assert len(expected) == rows
+
+
+def test_a_range_of_physical_keys_has_rows_with_logical_keys(reader, store: Watched):
+    found = [row for start, stop in Distribution(8).intervals() for row, _ in reader.in_range(Scan(start, stop))]
+    assert sorted(row.key for row in found) == KEYS
+    assert store.opened == store.closed == 8
+
+
+def test_one_row_of_a_range_of_physical_keys_is_read_by_a_get(reader, store: Watched):
+    start, stop = point(Distribution(8).physical(KEYS[7]))
+    assert [(row.key, more) for row, more in reader.in_range(Scan(start, stop))] == [(KEYS[7], ())]
+    assert list(reader.in_range(Scan(start, stop, fuzzy=(FuzzyPattern.parse("other"),)))) == []
+    assert list(reader.in_range(Scan(start, stop, columns=(b"f:other",)))) == []
+    assert store.opened == 0
+
+
+def test_a_physical_key_is_told_from_a_logical_one(reader, store: Watched):
+    what = "a physical key of a salted table; write the row key without the bucket"
+    assert reader.stored_key(Distribution(8).physical(KEYS[7])) == StoredKey(KEYS[7], what)
+    assert reader.stored_key(KEYS[7]) is None
+    store.ensure_table(TableSpec("plain", (FamilySpec(b"f"),)))
+    assert PlainReader.of(store, "plain").stored_key(b"a") is None
+
+
+def test_commands_show_rows_as_they_are(reader):
+    row = reader.get(KEYS[7])
+    assert list(reader.shown_one(KEYS[7], Scan(), ScanCounts())) == [ShownRow(row)]
+    assert list(reader.shown_one(b"absent", Scan(), ScanCounts())) == []
+    assert list(reader.shown(Scan(KEYS[7], KEYS[8]), ScanCounts())) == [ShownRow(row)]
+    assert reader.stats() is None
+    assert list(reader.next_command("row-0007")) == ["scan", "t", "--prefix", "KEY"]
