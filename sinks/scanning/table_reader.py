@@ -10,11 +10,7 @@ from sinks.scanning.merged_rows import MergedRows, row_of
 from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.keys import logical_of
 from sinks.updates.merging import Merging
-from sinks.updates.table_updates import TableUpdates
-
-UPDATES_HINT = (
-    "declare `updates` of the table as recorded, or read its update rows, with --raw or the option raw of a DataFrame"
-)
+from sinks.updates.table_updates import UPDATES_HINT, TableUpdates, merging_of
 
 
 class TableReader:
@@ -126,9 +122,4 @@ def recorded_merging(store: Store[Any], table: str, declared: TableUpdates | Non
         UpdatesDifferError: the table's record has deferred updates, and the file declares none, or others.
     """
     recorded = RowFormat.recorded(store, table).updates
-    if not recorded:
-        return None
-    identity = "" if declared is None else declared.identity()
-    if declared is None or identity != recorded:
-        raise UpdatesDifferError(table, identity, recorded, hint=UPDATES_HINT)
-    return declared.merging()
+    return merging_of(table, recorded, declared) if recorded else None

@@ -10,15 +10,16 @@ from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, 
 from ingest.api.driver_feature import DriverTables
 from ingest.api.notation import name_to_bytes
 from ingest.api.table_feature import TableFeature, WriterPlace
-from ingest.api.table_reader import Recorded
+from ingest.api.table_reader import ReaderPlace, Recorded, TableReader
 from ingest.api.table_writer import FirstWriter, TableWriter
 from sinks.updates.checks import check_updates
 from sinks.updates.options import UpdatesOptions
 from sinks.updates.row_keys import UpdateRowKeys
-from sinks.updates.table_updates import TableUpdates
+from sinks.updates.table_updates import TableUpdates, merging_of
 
 if TYPE_CHECKING:
     from sinks.rewriting.owned_updates import OwnedUpdates
+    from sinks.rewriting.update_readers import MergedReader, RawReader
 
 _PROCESSOR = ("updates", "processor")
 
@@ -39,6 +40,7 @@ class Updates(TableFeature[UpdatesOptions]):
     words = "deferred updates"
     needs_ranks = True
     only_named = True
+    read_options = frozenset({"raw"})
 
     @classmethod
     def updates_of(cls, table: DeclaredTable) -> TableUpdates | None:
@@ -87,6 +89,31 @@ class Updates(TableFeature[UpdatesOptions]):
         """The updates, with the location of the processor."""
         updates = self.updates_of(table)
         return None if updates is None else updates.located(locator)
+
+    def planned_to_read(
+        self,
+        table: DeclaredTable,
+        tables: Mapping[str, DeclaredTable],  # noqa: ARG002 - as all features
+        locator: Locator,
+    ) -> TableUpdates | None:
+        """As for the tasks."""
+        return self.planned(table, locator)
+
+    def reader(
+        self,
+        below: TableReader,  # noqa: ARG002 - update rows are read by views of the store
+        planned: TableUpdates | None,
+        place: ReaderPlace,
+    ) -> "MergedReader | RawReader | None":
+        """Merges the update rows of each row, or returns them as they are if `raw` is asked."""
+        recorded = place.recorded.properties.get(self.name)
+        if not recorded:
+            return None
+        from sinks.rewriting.update_readers import MergedReader, RawReader
+
+        if "raw" in place.asked:
+            return RawReader(place)
+        return MergedReader(place, merging_of(place.table, recorded, planned))
 
     def components(self, planned: TableUpdates) -> Sequence[Any]:
         """The processor."""

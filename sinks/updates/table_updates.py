@@ -4,11 +4,16 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from ingest.api import UpdatesDifferError
 from ingest.api.declared_table import Locator
 from ingest.api.notation import to_notation
 
 if TYPE_CHECKING:  # reading a file merges nothing
     from sinks.updates.merging import Merging
+
+UPDATES_HINT = (
+    "declare `updates` of the table as recorded, or read its update rows, with --raw or the option raw of a DataFrame"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +52,21 @@ class TableUpdates:
         locator.load("processors", self.processor.kind)
         processor = locator.located("processors", self.processor)
         return replace(self, processor=replace(processor, name=processor.kind))
+
+
+def merging_of(table: str, recorded: str, declared: TableUpdates | None) -> "Merging":
+    """
+    How a reader merges the update rows of a table.
+
+    Args:
+        table: its name.
+        recorded: how its updates are merged, as `TableSpec.updates`; not empty.
+        declared: its deferred updates in the file, located; None if the file declares none.
+
+    Raises:
+        UpdatesDifferError: the file declares none, or others than those that are recorded.
+    """
+    identity = "" if declared is None else declared.identity()
+    if declared is None or identity != recorded:
+        raise UpdatesDifferError(table, identity, recorded, hint=UPDATES_HINT)
+    return declared.merging()

@@ -2,10 +2,11 @@
 
 import pytest
 
-from ingest.api import FamilySpec, TableSpec
+from ingest.api import ConfigError, FamilySpec, TableSpec
 from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys
 from ingest.plan.features import open_reader, recorded_of, row_keys
 from sinks.memory import MemoryStore
+from sinks.rewriting.update_readers import RawReader
 from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.row_keys import UpdateRowKeys
 from tests.support.updated_table import TABLE, UpdateWriter
@@ -42,3 +43,17 @@ def test_a_table_without_features_is_read_as_it_is(plain):
     assert isinstance(reader, PlainReader)
     assert reader.distribution is not None
     assert reader.distribution.buckets == 4
+
+
+def test_an_option_of_a_feature_that_the_table_lacks_is_refused(plain):
+    place = ReaderPlace(plain, "plain", recorded_of(plain, "plain"), frozenset({"raw"}))
+    with pytest.raises(ConfigError, match='table "plain" has no deferred updates') as raised:
+        open_reader(place, {})
+    assert raised.value.hint == "leave the option raw out"
+    assert isinstance(open_reader(place, {}, without_effect={"raw"}), PlainReader)
+
+
+def test_an_option_of_a_feature_that_the_table_has_is_taken():
+    store = UpdateWriter().store
+    reader = open_reader(ReaderPlace(store, TABLE, recorded_of(store, TABLE), frozenset({"raw"})), {})
+    assert isinstance(reader, RawReader)
