@@ -48,6 +48,19 @@ class BlobsOfTable(NamedTuple):
         return partial(resolved, BlobStore(store, self.name, self.options, owner=table))
 
 
+class BlobsToRead(NamedTuple):
+    """
+    What the reader of a declared table knows of blob stores, as plain data.
+
+    Attributes:
+        blobs: of the table; None if it has none.
+        owner: the table to whose blob store it belongs; None if it belongs to none.
+    """
+
+    blobs: BlobsOfTable | None
+    owner: str | None
+
+
 def blobs_of(tables: Mapping[str, DeclaredTable], table: str) -> BlobsOfTable | None:
     """The blob store of a table; None if the file, which has these tables, declares none."""
     declared = tables.get(table)
@@ -91,7 +104,7 @@ def table_with_blobs(tables: Mapping[str, TableT], table: str) -> TableT:
             )
         raise NotFoundError(f'the file declares no table "{table}"', hint=hint)
     if table not in found:
-        raise no_blob_store(table, next((name for name, each in found.items() if table in each.tables(name)), None))
+        raise no_blob_store(table, Blobs.owner_of(tables, table))
     return tables[table]
 
 

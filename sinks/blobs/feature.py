@@ -8,13 +8,16 @@ from typing import TYPE_CHECKING, Any
 from ingest.api import Committer, Store
 from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, Locator
 from ingest.api.table_feature import Counted, DeadLetterPlace, TableFeature
+from ingest.api.table_reader import ReaderPlace, TableReader
 from sinks.blobs.checks import check_blobs
 from sinks.blobs.options import BlobsOptions
 
 if TYPE_CHECKING:  # reading a file imports no blob store, and planning no writer
     from sinks.blobs.dead_letters import DeadLetterSink
+    from sinks.blobs.declared import BlobsToRead
     from sinks.blobs.large_values import LargeValues
     from sinks.blobs.moving import BlobMovingStore
+    from sinks.blobs.resolving_reader import ResolvingReader
     from sinks.blobs.staging import BlobStagingWriter
     from sinks.writing.driver_store import DriverStore
     from sinks.writing.staging import StagingWriter
@@ -27,6 +30,13 @@ class Blobs(TableFeature[BlobsOptions]):
     text = "A blob store for large values of this table; see `attr2hbase blob`."
     example = MappingProxyType({"compression": "zstd"})
     options_model = BlobsOptions
+    read_options = frozenset({"blobs"})
+
+    @classmethod
+    def owner_of(cls, tables: Mapping[str, DeclaredTable], table: str) -> str | None:
+        """The table to whose blob store a table belongs, of a file with these tables; None if it belongs to none."""
+        found = ((name, cls.options_of(each)) for name, each in tables.items())
+        return next((name for name, blobs in found if blobs is not None and table in blobs.tables(name)), None)
 
     def check(self, options: BlobsOptions, table: CheckedTable, file: CheckedFile) -> None:
         """Report a table that cannot have a blob store, and a blob store whose tables have another use."""
@@ -55,6 +65,31 @@ class Blobs(TableFeature[BlobsOptions]):
         if blobs is None or blobs.threshold is None:
             return None
         return LargeValues(blobs.prefix(table.name), blobs.stored(), blobs.threshold)
+
+    def planned_to_read(
+        self,
+        table: DeclaredTable,
+        tables: Mapping[str, DeclaredTable],
+        locator: Locator,  # noqa: ARG002 - a blob store has no component
+    ) -> "BlobsToRead | None":
+        """Its blob store, or the table to whose blob store it belongs."""
+        owner = self.owner_of(tables, table.name)
+        if owner is None and self.options_of(table) is None:
+            return None
+        from sinks.blobs.declared import BlobsToRead, blobs_of
+
+        return BlobsToRead(blobs_of(tables, table.name), owner)
+
+    def reader(self, below: TableReader, planned: "BlobsToRead | None", place: ReaderPlace) -> "ResolvingReader | None":
+        """Returns large values in place of pointers to their blobs, if `blobs` is asked."""
+        if "blobs" not in place.asked:
+            return None
+        from sinks.blobs.declared import no_blob_store
+        from sinks.blobs.resolving_reader import ResolvingReader
+
+        if planned is None or planned.blobs is None:
+            raise no_blob_store(place.table, None if planned is None else planned.owner)
+        return ResolvingReader(below, planned.blobs.resolving(place.store, place.table))
 
     def connection(
         self, target: Any, planned: "Mapping[str, LargeValues]", staging: "StagingWriter | None" = None

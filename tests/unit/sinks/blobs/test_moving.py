@@ -28,9 +28,10 @@ from sinks.blobs.large_values import LargeValues
 from sinks.blobs.moving import BlobMovingStore
 from sinks.blobs.pointers import Pointer, cell_reference, is_large
 from sinks.blobs.resolving import resolved
+from sinks.blobs.resolving_reader import ResolvingReader
 from sinks.blobs.status import BlobState
 from sinks.memory import MemoryStore
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from tests.support.blob_findings import findings
 from tests.support.killed_stores import KilledError, KilledStore
 
@@ -106,7 +107,7 @@ def test_large_values_are_moved_and_read_back(store, blobs, mover):
         b"small": b"1" * 100,
         b"empty": b"",
     }
-    reader = TableReader(store, "events", resolve=lambda row: resolved(blobs, row))
+    reader = ResolvingReader(PlainReader.of(store, "events"), lambda row: resolved(blobs, row))
     assert [(row.key, LARGE in {cell.value for cell in row.cells}) for row in reader.scan(Scan())] == [
         (b"r", True),
         (b"s", True),
