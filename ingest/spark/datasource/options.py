@@ -23,14 +23,14 @@ _READ_OPTIONS = frozenset(
         "versions",
         "minPartitions",
         "push_filters",
-        "raw",
-        "blobs",
     }
 )
+_OF_FEATURES = frozenset({"raw", "blobs"})
+"""Options of a read that readers of features take, as `TableFeature.read_options`; a test compares them."""
 _WRITE_OPTIONS = frozenset({"time", "time_column"})
 _DUMP_OPTIONS = frozenset({"dump_root", "dump", "pin"})
 _OF_DUMPS = _DUMP_OPTIONS | {"table", "columns", "start", "stop", "prefix", "versions"}
-OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _WRITE_OPTIONS | _DUMP_OPTIONS
+OPTIONS = _TABLE_OPTIONS | _READ_OPTIONS | _OF_FEATURES | _WRITE_OPTIONS | _DUMP_OPTIONS
 """Names of all options, as users write them; without a pipeline file, others are those of the store."""
 _LOWER_CASE = frozenset(name.lower() for name in OPTIONS)  # as Spark passes them
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
@@ -85,8 +85,7 @@ class ReadOptions:
         has_versions: each cell is read with its time; else only the newest value of each column is.
         min_partitions: desired minimum number of partitions; there may be fewer, if few row keys differ.
         push_filters: filters of the query on the row key narrow the range.
-        is_raw: of a table with deferred updates, the rows are its update rows.
-        with_blobs: pointers to blobs are replaced by the large values.
+        asked: options of features that are true, as `ReaderPlace.asked`.
     """
 
     columns: DeclaredColumns
@@ -94,8 +93,12 @@ class ReadOptions:
     has_versions: bool = False
     min_partitions: int = 1
     push_filters: bool = False
-    is_raw: bool = False
-    with_blobs: bool = False
+    asked: frozenset[str] = frozenset()
+
+    @property
+    def is_raw(self) -> bool:
+        """Whether the rows of a table with deferred updates are its update rows; known before the table is open."""
+        return "raw" in self.asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,13 +198,13 @@ def read_options(options: Mapping[str, str], type_of: TypeOf = lambda _column: N
     partitions = _positive(options, "minPartitions") or 1
     if partitions > MAX_PARTITIONS:
         raise ConfigError(f'the option "minPartitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
-    is_raw = _flag(options, "raw")
-    if is_raw and UPDATE_ROW in {columns.row.name.lower(), *(column.name.lower() for column in columns)}:
+    asked = frozenset(name for name in sorted(_OF_FEATURES) if _flag(options, name))
+    if "raw" in asked and UPDATE_ROW in {columns.row.name.lower(), *(column.name.lower() for column in columns)}:
         raise ConfigError(
             f'a column is named "{UPDATE_ROW}", as that with the interval of an update row', hint="give it another name"
         )
-    flags = {"push_filters": _flag(options, "push_filters"), "with_blobs": _flag(options, "blobs")}
-    return ReadOptions(columns, scan, versions is not None, partitions, is_raw=is_raw, **flags)
+    push_filters = _flag(options, "push_filters")
+    return ReadOptions(columns, scan, versions is not None, partitions, push_filters=push_filters, asked=asked)
 
 
 def write_options(
@@ -220,7 +223,7 @@ def write_options(
         ConfigError: an option is not valid, has no effect on a write, or a streaming write has no time; or a column
             without TYPE has another type than text in the table.
     """
-    _refuse(options, _READ_OPTIONS, "read")
+    _refuse(options, _READ_OPTIONS | _OF_FEATURES, "read")
 
     def text_of(column: bytes) -> None:
         if (shown_as := type_of(column) or CellType.UTF8) is not CellType.UTF8:

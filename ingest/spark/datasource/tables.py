@@ -16,16 +16,12 @@ from ingest.config.single_store import single_store
 from ingest.masks import Masks
 from ingest.plan.assemble import store_component
 from ingest.plan.codec import packed, unpacked
-from ingest.plan.features import planned_in
+from ingest.plan.features import planned_in, planned_to_read
 from ingest.plan.reading import reading_plan
 from ingest.plan.stores import missing_table, reading_store
 from ingest.spark.datasource.options import TableOptions, table_options
 from ingest.suggest import did_you_mean
-from sinks.blobs.declared import BlobsOfTable, blobs_of
 from sinks.bulk_load.feature import BulkLoad
-from sinks.scanning.table_reader import recorded_merging
-from sinks.updates.feature import Updates
-from sinks.updates.merging import Merging
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +31,14 @@ class SourceTable:
 
     Attributes:
         name: of the table.
-        plan: a packed plan with only the store, and the deferred updates and the bulk load of the table; it contains
+        plan: a packed plan with only the store, and what its readers and its bulk load need to know; it contains
             the settings of the store, also secrets, and plugin files.
         declared: the declaration in the pipeline file; None if there is none.
-        blobs: its blob store; None if the pipeline file declares none.
     """
 
     name: str
     plan: bytes = field(repr=False)
     declared: TableSpec | None = None
-    blobs: BlobsOfTable | None = None
 
     def store(self) -> Component[StoreSettings]:
         """
@@ -56,19 +50,15 @@ class SourceTable:
         (component,) = unpacked(self.plan).stores.values()
         return component
 
-    def merging(self, store: Store[Any]) -> Merging | None:
+    def planned(self) -> Mapping[str, Any]:
         """
-        How the update rows of the table are merged; None if it has none.
-
-        Args:
-            store: of the table, open.
+        Name of a feature -> what the readers of the table need to know of it.
 
         Raises:
             CatalogError: a plugin is missing in this process, or differs.
-            UpdatesDifferError: the table has deferred updates, and the pipeline file declares none, or others.
         """
-        declared = next(iter(unpacked(self.plan).tables_with(Updates).values()), {})
-        return recorded_merging(store, self.name, declared.get(self.name))
+        tables: StorePlan = next(iter(unpacked(self.plan).features.values()), {})
+        return tables.get(self.name, {})
 
     def loads(self) -> StorePlan:
         """When rows of the table are loaded as files; empty for never."""
@@ -112,11 +102,12 @@ def source_table(options: Mapping[str, str]) -> SourceTable:
     name = store_name_of(configuration, wanted)
     component = store_component(configuration, name, catalog)
     declared = declared_in(name, configuration.tables.values()).get(wanted.table)
-    features = (Updates(), BulkLoad())
-    planned = {each.name: planned_in(configuration, name, wanted.table, each, catalog) for each in features}
-    tables = {wanted.table: {feature: each for feature, each in planned.items() if each is not None}}
-    blobs = blobs_of(configuration.tables, wanted.table) if declared is not None else None
-    return SourceTable(wanted.table, _packed(component, tables, folder, catalog, configuration.masks), declared, blobs)
+    planned = planned_to_read(configuration, name, wanted.table, catalog)
+    load = planned_in(configuration, name, wanted.table, BulkLoad(), catalog)
+    if load is not None:
+        planned[BulkLoad.name] = load
+    plan = _packed(component, {wanted.table: planned}, folder, catalog, configuration.masks)
+    return SourceTable(wanted.table, plan, declared)
 
 
 def configuration_of(path: str) -> Configuration:

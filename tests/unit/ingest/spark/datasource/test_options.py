@@ -3,9 +3,17 @@
 import pytest
 
 from ingest.api import ALL_TIMES, ConfigError, FuzzyPattern, Scan, TimeRange
+from ingest.catalog import table_features
 from ingest.formats.cell_types import CellType
 from ingest.spark.datasource.columns import DeclaredColumns
-from ingest.spark.datasource.options import TableOptions, WriteOptions, read_options, table_options, write_options
+from ingest.spark.datasource.options import (
+    OPTIONS,
+    TableOptions,
+    WriteOptions,
+    read_options,
+    table_options,
+    write_options,
+)
 
 
 def test_table_of_a_pipeline_file():
@@ -50,13 +58,19 @@ def test_keys_and_patterns_are_written_in_the_notation_of_keys():
     assert (found.min_partitions, found.has_versions, found.push_filters) == (4, False, False)
 
 
+def test_options_of_features_are_options_of_a_read():
+    names = {name for feature in table_features() for name in feature.read_options}
+    assert names <= OPTIONS
+    assert read_options(dict.fromkeys(names, "true")).asked == names
+
+
 def test_only_declared_columns_are_read():
     assert read_options({"columns": "m:x, n:y"}).scan.columns == (b"m:x", b"n:y")
 
 
 def test_versions_are_read_with_their_times():
     found = read_options({"versions": "3", "push_filters": "true", "blobs": "true"})
-    assert (found.scan.versions, found.has_versions, found.push_filters, found.with_blobs) == (3, True, True, True)
+    assert (found.scan.versions, found.has_versions, found.push_filters, found.asked) == (3, True, True, {"blobs"})
 
 
 @pytest.mark.parametrize(
