@@ -9,6 +9,7 @@ import typer
 from ingest.amounts import counted
 from ingest.api import ALL_TIMES, ConfigError, NotFoundError, Scan, ScanCounts, TimeRange, next_key
 from ingest.api.notation import from_readable, readable
+from ingest.api.table_reader import TableReader
 from ingest.cli.command import (
     BlobsOption,
     CellsFromOption,
@@ -22,10 +23,8 @@ from ingest.cli.command import (
 from ingest.cli.loading import reading
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-from ingest.cli.rows import RowPrinter, columns_of, merged_of, show_counts, times_of
+from ingest.cli.rows import RowPrinter, asked_of, columns_of, show_counts, times_of
 from sinks.scanning.families import check_families
-from sinks.scanning.raw_rows import RawRows
-from sinks.scanning.table_reader import TableReader
 
 RowArgument = Annotated[
     str, typer.Argument(metavar="ROW", help=r"Row key: text, with \xNN for other bytes; a leading - is \x2d.")
@@ -58,38 +57,27 @@ def get(  # noqa: PLR0913 - the options of the command
     wanted = columns_of(columns)
     key = from_readable(row)
     scan = Scan(key, next_key(key), columns=wanted, versions=versions, times=times_of(from_, to))
-    counts = ScanCounts()
-    with reading(out, file, table, with_blobs=blobs, is_raw=raw) as (store, reader, types, _):
+    count, summary, counts = 0, "", ScanCounts()
+    with reading(out, file, table, asked=asked_of(raw=raw, blobs=blobs)) as (store, reader, types, _):
         check_families(store, table, wanted)
+        if stats and not reader.counts_gets:
+            raise _no_stats(table)
         printer = RowPrinter(out, types, wanted)
-        merge_counts = None
-        if isinstance(reader, RawRows):
-            count = _show_updates(printer, reader, scan, counts)
-            done, following = counted(count, "update row"), ""
-        elif reader.merged is None:
-            _refuse_stats(table, is_refused=stats)
-            found = reader.get(key, columns=wanted, versions=versions, times=scan.times)
-            count = 0 if found is None else 1
-            if found is not None:
-                printer.row(found)
-            done, following = "", command_line(file, "scan", table, "--prefix", "KEY")
-        else:
-            merge_counts = reader.merged.merge_counts
-            merged = reader.merged.get(key, wanted, versions=versions, times=scan.times, counts=counts)
-            count = 0 if merged is None else 1
-            if merged is not None:
-                printer.merged(merged)
-            done = "" if merged is None else merged_of(merged)
-            following = command_line(file, "history", table, row)
+        with closing(reader.shown_one(key, scan, counts)) as found:
+            for shown in found:
+                count, summary = count + 1, shown.summary
+                printer.row(shown)
         if not count:
             raise _missing(row, table, scan, reader, file)
     printer.finish(count)
     if stats:
-        show_counts(out, counts, merge_counts)
+        show_counts(out, counts, reader.stats())
+    done = counted(count, reader.what) if reader.is_several else summary
     if done:
         out.done(done)
+    following = reader.next_command(row)
     if following:
-        out.next(following)
+        out.next(command_line(file, *following))
 
 
 def missing_row(
@@ -101,35 +89,18 @@ def missing_row(
     return NotFoundError(f'no row "{row}" in table "{table}"{has_none}', hint=hint)
 
 
-def _refuse_stats(table: str, *, is_refused: bool) -> None:
-
-    if is_refused:
-        raise ConfigError(
-            f'--stats counts the update rows of a row, and table "{table}" has no deferred updates',
-            hint="leave it out; 'attr2hbase scan --stats' counts the rows that a scan reads",
-        )
+def _no_stats(table: str) -> ConfigError:
+    return ConfigError(
+        f'--stats counts the update rows of a row, and table "{table}" has no deferred updates',
+        hint="leave it out; 'attr2hbase scan --stats' counts the rows that a scan reads",
+    )
 
 
-def _show_updates(printer: RowPrinter, updates: RawRows, scan: Scan, counts: ScanCounts) -> int:
-    """The number of update rows, each of which is shown."""
-    count = 0
-    with closing(updates.scan(scan, counts)) as found:
-        for update in found:
-            count += 1
-            printer.update(update)
-    return count
-
-
-def _missing(row: str, table: str, scan: Scan, reader: TableReader | RawRows, file: str) -> NotFoundError:
+def _missing(row: str, table: str, scan: Scan, reader: TableReader, file: str) -> NotFoundError:
     """The error for a row that a scan of it has not found; the reader knows physical keys."""
-    logical = None if isinstance(reader, RawRows) else reader.logical_of(scan.start)
-    if isinstance(reader, RawRows) or logical is None:
+    stored = reader.stored_key(scan.start)
+    if stored is None:
         return missing_row(
             row, table, scan.times, f"'{command_line(file, 'scan', table)}' lists the rows", scan.columns
         )
-    what = (
-        "the key of an update row; write the logical row key"
-        if reader.merged is not None
-        else "a physical key of a salted table; write the row key without the bucket"
-    )
-    return missing_row(row, table, scan.times, f"this is {what}: {readable(logical)}")
+    return missing_row(row, table, scan.times, f"this is {stored.what}: {readable(stored.logical)}")

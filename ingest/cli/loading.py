@@ -1,9 +1,8 @@
 """Opening a configuration with its log, one of its pipelines, or a store for reading; used by several commands."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ingest.api import ConfigError, NotFoundError, Store
@@ -14,13 +13,13 @@ from ingest.cli.pipeline_file import command_line
 from ingest.config import load
 
 if TYPE_CHECKING:
-    from ingest.api import Row
+    from ingest.api.table_reader import TableReader
     from ingest.config.model import Configuration, Pipeline
     from ingest.formats.column_types import ColumnTypes
     from ingest.observe.log_level import LogLevel
-    from sinks.rowkeys.distribution import Distribution
-    from sinks.scanning.raw_rows import RawRows
-    from sinks.scanning.table_reader import TableReader
+
+RAW = "raw"
+"""An option of a read that shows any table as it is stored: update rows are not merged, and values are bytes."""
 
 
 def loaded(out: Output, file: str, *, shows_records: bool = False) -> "tuple[Configuration, Catalog]":
@@ -143,13 +142,13 @@ class OpenTable(NamedTuple):
 
     Attributes:
         store: of the table.
-        reader: of its rows, or of the update rows that are not merged.
+        reader: of its rows.
         types: with which its values are shown.
         configuration: of the file.
     """
 
     store: Store[Any]
-    reader: "TableReader | RawRows"
+    reader: "TableReader"
     types: "ColumnTypes"
     configuration: "Configuration"
 
@@ -162,8 +161,7 @@ def reading(
     *,
     known: "tuple[Configuration, Catalog] | None" = None,
     store: str | None = None,
-    with_blobs: bool = False,
-    is_raw: bool = False,
+    asked: Collection[str] = (),
 ) -> Iterator[OpenTable]:
     """
     A table, open for reading; a service may write to it meanwhile.
@@ -174,45 +172,25 @@ def reading(
         table: its name.
         known: the file as `loaded`, by a command that has done it.
         store: name of its store; None for that which the file says.
-        with_blobs: the reader returns large values in place of pointers to their blobs.
-        is_raw: what is stored is read and shown: update rows are not merged, and values are bytes.
+        asked: options of features, as in `ReaderPlace`. With `raw`, which any table may have, values are bytes.
 
     Raises:
-        ConfigError: large values are requested, and the table has no blob store.
+        ConfigError: the table lacks the feature of an option.
         NotFoundError: there is no such table.
         UpdatesDifferError: the table has deferred updates, and the file declares none, or others.
     """
+    from ingest.api.table_reader import ReaderPlace
     from ingest.formats.column_types import AS_BYTES
-    from ingest.plan.features import planned_in
-    from sinks.rowkeys.distribution import Distribution
-    from sinks.rowkeys.row_format import RowFormat
-    from sinks.scanning.raw_rows import RawRows
-    from sinks.scanning.table_reader import TableReader, recorded_merging
-    from sinks.updates.feature import Updates
+    from ingest.plan.features import open_reader, planned_to_read, recorded_of
 
     configuration, catalog = known or loaded(out, file, shows_records=True)
     name = configuration.store_of_table(table) if store is None else store
     with _opened(configuration, catalog, file, table, name) as opened:
-        if is_raw and (rows := RowFormat.recorded(opened, table)).updates:
-            _warn_of_rows_outside(out, file, table, opened, Distribution.of(rows.buckets))
-            yield OpenTable(opened, RawRows(opened, table, rows), AS_BYTES, configuration)
-            return
-        declared = planned_in(configuration, name, table, Updates(), catalog)
-        resolve = _resolving(configuration, opened, table) if with_blobs else None
-        reader = TableReader(opened, table, recorded_merging(opened, table, declared), resolve)
-        _warn_of_rows_outside(out, file, table, opened, reader.distribution)
-        types = AS_BYTES if is_raw else configuration.column_types(table)
+        place = ReaderPlace(opened, table, recorded_of(opened, table), frozenset(asked))
+        reader = open_reader(place, planned_to_read(configuration, name, table, catalog), without_effect={RAW})
+        _warn_of_rows_outside(out, file, table, opened, place.recorded.buckets)
+        types = AS_BYTES if RAW in asked else configuration.column_types(table)
         yield OpenTable(opened, reader, types, configuration)
-
-
-def _resolving(configuration: "Configuration", store: "Store[Any]", table: str) -> "Callable[[Row], Row]":
-    """What replaces the pointers of a row."""
-    from sinks.blobs.declared import blobs_in, no_blob_store, table_with_blobs
-    from sinks.blobs.resolving import resolved
-
-    if table not in configuration.tables:
-        raise no_blob_store(table)
-    return partial(resolved, blobs_in(store, table_with_blobs(configuration.tables, table)))
 
 
 @contextmanager
@@ -236,16 +214,15 @@ def _opened(
         yield store
 
 
-def _warn_of_rows_outside(
-    out: Output, file: str, table: str, store: "Store[Any]", distribution: "Distribution | None"
-) -> None:
+def _warn_of_rows_outside(out: Output, file: str, table: str, store: "Store[Any]", buckets: int | None) -> None:
     """Warn that a salted table has rows in none of its buckets; one short scan."""
+    from sinks.rowkeys.distribution import Distribution
     from sinks.scanning.stored_rows import row_outside
 
-    if distribution is not None:
-        for key in row_outside(store, table, distribution):
+    if buckets is not None:
+        for key in row_outside(store, table, Distribution(buckets)):
             out.note(
-                f'warning: table "{table}" has rows that are in none of its {distribution.buckets} buckets and are not '
+                f'warning: table "{table}" has rows that are in none of its {buckets} buckets and are not '
                 f"found, first {shown_start(key)}; '{command_line(file, 'table plan')}' checks the table",
                 "yellow",
             )

@@ -1,21 +1,17 @@
-"""Rows of a table as `scan`, `get` and `history` print them."""
+"""Rows of a table as `scan` and `get` print them."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict
 
-from ingest.amounts import counted, number
-from ingest.api import ALL_TIMES, Cell, ConfigError, Row, ScanCounts, TimeRange, split_column
+from ingest.amounts import counted
+from ingest.api import ALL_TIMES, Cell, ConfigError, ScanCounts, TimeRange
 from ingest.api.notation import from_readable, to_notation
+from ingest.api.table_reader import ReadStats, ShownRow
 from ingest.cli.output import Output
 from ingest.formats.column_types import ColumnTypes, ShownValue
 from ingest.formats.times import moment, moment_of
 from ingest.reference.readable import readable
 from ingest.suggest import did_you_mean
-from sinks.scanning.merged_rows import MergeCounts, row_of
-from sinks.scanning.raw_rows import StoredUpdate
-from sinks.updates.groups import HistoryEntry, MergedRow
-from sinks.updates.keys import UpdateKey, split_of, time_of
-from sinks.updates.merging import Unmerged
 
 
 class RowPrinter:
@@ -35,69 +31,16 @@ class RowPrinter:
         self._misfits = 0
         self._first_misfit = ""
 
-    def row(self, row: Row) -> None:
-        """One row."""
+    def row(self, shown: ShownRow) -> None:
+        """A row with what is known about it; with warnings about it."""
+        key, cells = shown.row
         if self._out.is_json:
-            self._out.json({"row": to_notation(row.key), "cells": self._plain_cells(row.key, row.cells)})
-            return
-        self._text(row.key, row.cells)
-
-    def merged(self, merged: MergedRow) -> None:
-        """A row merged of deferred updates; with a warning for each column that cannot be merged."""
-        row = row_of(merged)
-        if self._out.is_json:
-            self._out.json(
-                {
-                    "row": to_notation(row.key),
-                    "cells": self._plain_cells(row.key, row.cells),
-                    "update_rows": merged.update_rows,
-                    "orphaned": merged.orphaned,
-                    "unmerged": _plain_unmerged(merged.unmerged),
-                }
-            )
+            about = {"row": to_notation(key), **shown.about}
+            self._out.json({**about, "cells": self._plain_cells(key, cells), **shown.more})
         else:
-            self.row(row)
-        for each in merged.unmerged:
-            self._out.note(
-                f'warning: row "{readable(row.key)}": {readable(each.column)} has its newest update, because its '
-                f"updates cannot be merged: {each.reason}",
-                "yellow",
-            )
-
-    def update(self, update: StoredUpdate) -> None:
-        """An update row: its logical row key, what it covers, and its cells."""
-        key, cells = update.row
-        if self._out.is_json:
-            about = {"row": to_notation(key.row), **_plain_interval(key), "is_orphaned": update.is_orphaned}
-            self._out.json({**about, "cells": self._plain_cells(key.row, cells)})
-            return
-        self._text(key.row, cells, about=_interval(key, is_orphaned=update.is_orphaned))
-
-    def history(self, entry: HistoryEntry) -> None:
-        """An update row of a history: when it was written, its updates, and the values of the row after it."""
-        row, is_orphaned, merged = entry
-        key = row.key.row
-        if self._out.is_json:
-            self._out.json(
-                {
-                    **_plain_interval(row.key),
-                    "is_orphaned": is_orphaned,
-                    "updates": self._plain_columns(key, row.columns),
-                    "merged": self._plain_columns(key, merged.columns),
-                    "unmerged": _plain_unmerged(merged.unmerged),
-                }
-            )
-            return
-        self._out.line(_interval(row.key, is_orphaned=is_orphaned), "bold")
-        reasons = dict(merged.unmerged)
-        names = {column: readable(column) for column in sorted(row.columns, key=split_column)}
-        width = max(map(len, names.values()), default=0)
-        for column, name in names.items():
-            update, value = (self._shown(key, column, each.get(column, b"")) for each in (row.columns, merged.columns))
-            after = f"cannot be merged: {reasons[column]}" if column in reasons else f"-> {value.text}"
-            self._out.parts(
-                (f"  {name:<{width}}  ", "cyan"), (update.text, ""), ("" if is_orphaned else f"  {after}", "dim")
-            )
+            self._text(key, cells, about=shown.head)
+        for note in shown.notes:
+            self._out.note(note, "yellow")
 
     def finish(self, count: int) -> None:
         """Say which of the columns no row of so many has, and how many values are not of the type of their column."""
@@ -143,25 +86,11 @@ class RowPrinter:
             found.append([to_notation(family), to_notation(qualifier), time_ms, shown.plain])
         return found
 
-    def _plain_columns(self, row: bytes, columns: Mapping[bytes, bytes]) -> list[list[object]]:
-        found: list[list[object]] = []
-        for column in sorted(columns, key=split_column):
-            family, name = split_column(column)
-            shown = self._shown(row, column, columns[column])
-            found.append([to_notation(family), to_notation(name or b""), shown.plain])
-        return found
 
-
-def merged_of(merged: MergedRow) -> str:
-    """Of how many update rows a row was merged, as a message."""
-    orphaned = f"; {counted(merged.orphaned, 'orphaned update')} not counted" if merged.orphaned else ""
-    return f"merged of {counted(merged.update_rows, 'update row')}{orphaned}"
-
-
-def show_counts(out: Output, counts: ScanCounts, merge_counts: MergeCounts | None) -> None:
-    """The work of a read; `merge_counts` is None for rows that are not merged."""
+def show_counts(out: Output, counts: ScanCounts, stats: ReadStats | None) -> None:
+    """The work of a read, and that of its reader beyond it."""
     if out.is_json:
-        out.json({"stats": asdict(counts) | ({} if merge_counts is None else asdict(merge_counts))})
+        out.json({"stats": asdict(counts) | ({} if stats is None else dict(stats.counts))})
         return
     text = f"{counted(counts.rows_touched, 'row')} touched, {counted(counts.seeks, 'seek')}"
     if counts.rows_read_ahead:
@@ -169,10 +98,8 @@ def show_counts(out: Output, counts: ScanCounts, merge_counts: MergeCounts | Non
     if counts.rows_in_fallback:
         text += f", {counted(counts.rows_in_fallback, 'row')} read without seeks"
     out.note(f"{text}, {counted(counts.bytes_read, 'byte')} read")
-    if merge_counts is not None:
-        rows, update_rows = merge_counts.merged_rows, merge_counts.update_rows
-        mean = f", {number(update_rows / rows)} for each" if rows else ""
-        out.note(f"{counted(rows, 'row')} merged of {counted(update_rows, 'update row')}{mean}")
+    if stats is not None:
+        out.note(stats.text)
 
 
 def warn_of_lossy_filters(out: Output, counts: ScanCounts) -> None:
@@ -185,24 +112,9 @@ def warn_of_lossy_filters(out: Output, counts: ScanCounts) -> None:
         )
 
 
-def _interval(key: UpdateKey, *, is_orphaned: bool) -> str:
-
-    ends = [key.start] if not key.is_merged else [key.start, key.end]
-    text = " to ".join(f"{moment(time_of(end))} split {split_of(end)}" for end in ends)
-    return text + (", merged" if key.is_merged else "") + (", orphaned" if is_orphaned else "")
-
-
-def _plain_interval(key: UpdateKey) -> dict[str, object]:
-
-    ends = {"start": key.start, "end": key.last}
-    return {name: {"time": time_of(end), "split": split_of(end)} for name, end in ends.items()} | {
-        "is_merged": key.is_merged
-    }
-
-
-def _plain_unmerged(unmerged: Sequence[Unmerged]) -> list[list[object]]:
-    columns = ((split_column(each.column), each.reason) for each in unmerged)
-    return [[to_notation(family), to_notation(name or b""), reason] for (family, name), reason in columns]
+def asked_of(*, raw: bool, blobs: bool) -> frozenset[str]:
+    """The options of features that are set, by the names that their readers take."""
+    return frozenset(name for name, is_set in {"raw": raw, "blobs": blobs}.items() if is_set)
 
 
 def columns_of(options: list[str] | None) -> tuple[bytes, ...] | None:

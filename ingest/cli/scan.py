@@ -1,9 +1,7 @@
 """`attr2hbase scan`: rows of a table, in the order of their keys."""
 
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from functools import partial
-from typing import Annotated, NamedTuple
+from contextlib import closing
+from typing import Annotated
 
 import typer
 
@@ -23,11 +21,8 @@ from ingest.cli.command import (
 from ingest.cli.loading import reading, to_run
 from ingest.cli.output import Output
 from ingest.cli.pipeline_file import command_line
-from ingest.cli.rows import RowPrinter, columns_of, show_counts, times_of, warn_of_lossy_filters
-from ingest.config.model import Configuration
+from ingest.cli.rows import RowPrinter, asked_of, columns_of, show_counts, times_of, warn_of_lossy_filters
 from sinks.scanning.families import check_families
-from sinks.scanning.merged_rows import MergeCounts
-from sinks.scanning.raw_rows import RawRows
 
 _EMPTY = "--prefix, --start, --stop and --after"
 _KEY = r"text, with \xNN for other bytes"
@@ -88,62 +83,26 @@ def scan(  # noqa: PLR0913 - the options of the command
     if after is not None:
         wanted = wanted.after(from_readable(after))
     count, has_more, counts = 0, False, ScanCounts()
-    with _rows(out, file, table, wanted, counts, with_blobs=blobs, is_raw=raw) as shown:
-        for show in shown.rows:
+    with (
+        reading(out, file, table, asked=asked_of(raw=raw, blobs=blobs)) as (store, reader, types, configuration),
+        closing(reader.shown(wanted, counts)) as rows,
+    ):
+        check_families(store, table, wanted.columns)
+        printer = RowPrinter(out, types, wanted.columns)
+        for row in rows:
             if count == limit:
                 has_more = True
                 break
-            show()
+            printer.row(row)
             count += 1
-    shown.printer.finish(count)
+    printer.finish(count)
     if stats:
-        show_counts(out, counts, shown.merge_counts)
+        show_counts(out, counts, reader.stats())
     warn_of_lossy_filters(out, counts)
     if not count and not wanted.is_of_all_rows:
         first, end = wanted.bounds()
         is_empty = end is not None and first >= end
         out.done("no row matches" + (f": no row key is within all of {_EMPTY}" if is_empty else ""))
         return
-    out.done(counted(count, shown.what) + (" shown; more exist" if has_more else ""))
-    out.next(command_line(file, "get", table, "ROW") if count else to_run(file, shown.configuration, "status"))
-
-
-class _Shown(NamedTuple):
-    """
-    The rows of a scan.
-
-    Attributes:
-        configuration: of the file.
-        rows: for each of them, what prints it.
-        printer: prints them.
-        merge_counts: the work of merging deferred updates; None for rows that are not merged.
-        what: they are.
-    """
-
-    configuration: Configuration
-    rows: Iterator[Callable[[], None]]
-    printer: RowPrinter
-    merge_counts: MergeCounts | None = None
-    what: str = "row"
-
-
-@contextmanager
-def _rows(
-    out: Output, file: str, table: str, scan: Scan, counts: ScanCounts, *, with_blobs: bool, is_raw: bool
-) -> Iterator[_Shown]:
-    """The rows of a table; those of a table with deferred updates are merged, unless its update rows are requested."""
-    with reading(out, file, table, with_blobs=with_blobs, is_raw=is_raw) as (store, reader, types, configuration):
-        check_families(store, table, scan.columns)
-        printer = RowPrinter(out, types, scan.columns)
-        if isinstance(reader, RawRows):
-            with closing(reader.scan(scan, counts)) as stored:
-                yield _Shown(
-                    configuration, (partial(printer.update, row) for row in stored), printer, what="update row"
-                )
-        elif reader.merged is None:
-            with closing(reader.scan(scan, counts)) as rows:
-                yield _Shown(configuration, (partial(printer.row, row) for row in rows), printer)
-        else:
-            with closing(reader.merged.scan(scan, counts)) as merged:
-                shown = (partial(printer.merged, row) for row in merged)
-                yield _Shown(configuration, shown, printer, reader.merged.merge_counts)
+    out.done(counted(count, reader.what) + (" shown; more exist" if has_more else ""))
+    out.next(command_line(file, "get", table, "ROW") if count else to_run(file, configuration, "status"))

@@ -1,7 +1,7 @@
 """`attr2hbase table compare`: which rows of two tables differ."""
 
 from collections import Counter
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,7 +24,6 @@ from sinks.scanning.families import check_families
 from sinks.scanning.paired_rows import Difference, differing
 
 if TYPE_CHECKING:
-    from ingest.cli.loading import OpenTable
     from ingest.config.model import Configuration
     from ingest.formats.column_types import ColumnTypes
 
@@ -86,7 +85,7 @@ def compare(  # noqa: PLR0913 - the options of the command
         for opened, table in ((before, old_table), (after, new_table)):
             check_families(opened.store, table, scan.columns)
         shown = _Differences(out, before.types, after.types, with_times=times)
-        with closing(_scanned(before, scan)) as first, closing(_scanned(after, scan)) as second:
+        with closing(before.reader.scan(scan)) as first, closing(after.reader.scan(scan)) as second:
             for one, other, kind in differing(first, second, shown.content):
                 counts[kind] += 1
                 if kind is not None and (limit is None or counts.total() - counts[None] <= limit):
@@ -107,14 +106,6 @@ def _place(configuration: "Configuration", text: str) -> tuple[str | None, str]:
     store, _, table = text.partition(":")
     is_store = text not in configuration.tables and store in configuration.stores and table
     return (store, table) if is_store else (None, text)
-
-
-def _scanned(opened: "OpenTable", scan: Scan) -> Generator[Row]:
-    """The rows of a table; update rows are merged."""
-    from sinks.scanning.table_reader import TableReader
-
-    assert isinstance(opened.reader, TableReader)  # noqa: S101 - for mypy: only `is_raw` reads others
-    return opened.reader.scan(scan)
 
 
 class _Differences:
