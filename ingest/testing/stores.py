@@ -46,7 +46,7 @@ from ingest.testing.views import FrozenViewContract
 from sinks.folding.fold import Fold
 from sinks.memory import MemoryStore
 from sinks.rowkeys.mutations import with_physical_keys
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 
 __all__ = ["AnyStore", "StoreContract", "StoreFixture", "scanned"]
 
@@ -375,7 +375,7 @@ def _compare(store: AnyStore, table: str, calls: list[list[Mutation]], scans: li
     reference = MemoryStore()
     reference.open()
     reference.ensure_table(TableSpec(table, (FamilySpec(b"f"), FamilySpec(b"g", versions=3))))
-    reader = TableReader(store, table)
+    reader = PlainReader.of(store, table)
     for call in calls:
         mutations = [with_prefix(prefix, mutation) for mutation in call if _is_supported(store, mutation)]
         reference.apply(table, mutations)

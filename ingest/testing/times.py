@@ -21,7 +21,7 @@ from ingest.clock import now_ms
 from ingest.testing.cells import put
 from ingest.testing.tables import AnyStore, StoreFixture, TableContract, scanned
 from sinks.rowkeys.mutations import with_physical_keys
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 
 LAST_MS = ALL_TIMES.to_ms - 1
 
@@ -140,7 +140,7 @@ class TimeRangeContract(TableContract):
         assert scanned(store, table)[0] == Row(b"gone", (Cell(b"f", b"q", at, b"2"),))
 
     def test_time_range_of_a_distributed_table_with_patterns(self, store: AnyStore, distributed: str) -> None:
-        reader = TableReader(store, distributed)
+        reader = PlainReader.of(store, distributed)
         assert reader.distribution is not None
         keys = [b"u%02d_%s" % (user, name) for user in range(12) for name in (b"in", b"out")]
         puts = [Put(key, {b"g:q": b"%d" % at}, at) for key in keys for at in (10, 20, 30)]

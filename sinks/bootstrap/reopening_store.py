@@ -5,9 +5,11 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import closing, suppress
 from typing import Any, TypeVar
 
-from ingest.api import NotFoundError, Row, Scan, Store
+from ingest.api import NotFoundError, Row, Scan, Store, UpdatesDifferError
 from ingest.retry import Retry
-from sinks.scanning.table_reader import TableReader
+from sinks.rowkeys.row_format import RowFormat
+from sinks.scanning.plain_reader import PlainReader
+from sinks.updates.table_updates import UPDATES_HINT
 from sinks.writing.retry import store_retry
 from sinks.writing.retrying_store import RetryingStore
 from sinks.writing.target import Target, store_below
@@ -75,10 +77,18 @@ def size_of_row(row: Row) -> int:
     return len(row.key) + sum(len(cell.value) for cell in row.cells)
 
 
+def _reader(store: Store[Any], table: str) -> PlainReader:
+    """The reader of a table of values; whoever uses the store refuses others before (`require_values`)."""
+    rows = RowFormat.recorded(store, table)
+    if rows.updates:
+        raise UpdatesDifferError(table, "", rows.updates, hint=UPDATES_HINT)
+    return PlainReader(store, table, rows.buckets)
+
+
 def _page(store: Store[Any], table: str, scan: Scan) -> list[Row]:
     page: list[Row] = []
     size = 0
-    with suppress(NotFoundError), closing(TableReader(store, table).scan(scan)) as rows:
+    with suppress(NotFoundError), closing(_reader(store, table).scan(scan)) as rows:
         for row in rows:
             page.append(row)
             size += size_of_row(row)
@@ -89,6 +99,6 @@ def _page(store: Store[Any], table: str, scan: Scan) -> list[Row]:
 
 def _rows_of(store: Store[Any], table: str, keys: Sequence[bytes]) -> dict[bytes, Row]:
     with suppress(NotFoundError):
-        reader = TableReader(store, table)
+        reader = _reader(store, table)
         return {row.key: row for row in map(reader.get, keys) if row is not None}
     return {}

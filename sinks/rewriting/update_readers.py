@@ -3,10 +3,11 @@
 from collections.abc import Generator, Sequence
 from contextlib import closing
 from dataclasses import asdict
+from typing import Any
 
 from ingest.amounts import counted, number
-from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, TimeRange, next_key
-from ingest.api.table_reader import Read, ReaderPlace, ReadStats, ShownRow, StoredKey, TableReader
+from ingest.api import ALL_TIMES, Row, Scan, ScanCounts, Store, TimeRange, next_key
+from ingest.api.table_reader import Read, ReaderPlace, ReadStats, Recorded, ShownRow, StoredKey, TableReader
 from sinks.rewriting.shown_updates import shown_merged, shown_update
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
@@ -36,6 +37,11 @@ class MergedReader(TableReader):
         self._distribution = Distribution.of(place.recorded.buckets)
         self.keys = UpdateRowKeys()
         self.rows = MergedRows(place.store, place.table, RowFormat.of(place.recorded), merging)
+
+    @classmethod
+    def of(cls, store: Store[Any], table: str, merging: Merging) -> "MergedReader":
+        """The reader of a table with its record."""
+        return cls(ReaderPlace(store, table, Recorded.of(store, table)), merging)
 
     def check(self, scan: Scan) -> None:
         """Refuse several versions and a range of times, which merged rows do not have."""

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, Store, TableSpec
+from ingest.api.table_reader import TableReader
 from ingest.service.rewriting.compaction import CompactionResult, compaction_steps
 from ingest.service.rewriting.table_group import TableGroup
 from sinks.hbase.rpc.store import RpcStore
@@ -21,10 +22,11 @@ from sinks.hbase.settings import HBaseSettings
 from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rewriting.compaction import InProcess
 from sinks.rewriting.store_calls import StoreCalls
+from sinks.rewriting.update_readers import MergedReader
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.numbers import NumberSettings
@@ -167,7 +169,10 @@ def measured(store: Store[Any], settle: Callable[[str], None], size: Size, runs:
     write(store, plain, size.merged())
     for table in (updated, plain):
         settle(table)
-    readers = {"plain": TableReader(store, plain), "merged": TableReader(store, updated, MERGING)}
+    readers: dict[str, TableReader] = {
+        "plain": PlainReader.of(store, plain),
+        "merged": MergedReader.of(store, updated, MERGING),
+    }
     if list(readers["plain"].scan(Scan())) != list(readers["merged"].scan(Scan())):
         raise RuntimeError("the merged rows differ from those of the plain table")
     found: dict[str, list[float]] = {name: [] for name in readers}

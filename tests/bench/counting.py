@@ -39,8 +39,8 @@ from sinks.hbase.rpc.store import RpcStore
 from sinks.hbase.rpc.stream import Address
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
+from sinks.rewriting.update_readers import MergedReader
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.table_reader import TableReader
 from sinks.updates.feature import Updates
 from sinks.writing.messages import Prepared
 from tests.bench.watching import Usage, processes_of
@@ -328,8 +328,7 @@ def _rows_a_key(store: HBaseStore, table: str, plan: Plan, wanted: Counter[bytes
     if STORE not in plan.tables_with(Updates):
         rows, found = len(wanted), {row.key: _number(row.cells[0].value) for row in store.scan(table, Scan())}
     else:
-        merged = TableReader(store, table, plan.tables_with(Updates)[STORE][table].merging()).merged
-        assert merged is not None
+        merged = MergedReader.of(store, table, plan.tables_with(Updates)[STORE][table].merging()).rows
         rows, found = 0, {}
         for row in merged.scan(Scan()):
             rows += row.update_rows

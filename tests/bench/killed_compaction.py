@@ -20,7 +20,7 @@ from ingest import garbage_collector
 from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.scanning.table_reader import TableReader
+from sinks.rewriting.update_readers import MergedReader
 from sinks.updates.keys import encoded_row
 from tests.bench.compaction import (
     COLUMNS,
@@ -121,7 +121,7 @@ def check_sums(store: HBaseStore, table: str, size: Size) -> None:
         RuntimeError: a row is missing, or has other values.
     """
     key = 0
-    with closing(TableReader(store, table, MERGING).scan(Scan())) as rows:
+    with closing(MergedReader.of(store, table, MERGING).scan(Scan())) as rows:
         for row in rows:
             values = {int.from_bytes(cell.value) for cell in row.cells}
             if (row.key, values, len(row.cells)) != (row_of(key), {size.total(key)}, len(COLUMNS)):

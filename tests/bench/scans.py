@@ -8,7 +8,7 @@ from ingest import garbage_collector
 from ingest.api import FamilySpec, Put, Scan, TableSpec
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.writing.buffer import Chunk
 from sinks.writing.sending import ThreadSender
 from tests.bench.workload import COLUMNS, FAMILY
@@ -42,7 +42,7 @@ def rows_per_s(hbase: HBase, rows: int, runs: int) -> dict[str, float]:
             for protocol, store in stores.items():
                 for name, (table, _buckets) in tables.items():
                     rates = found.setdefault(scan_of(name, protocol), [])
-                    rates.append(_rate(TableReader(store, table), rows))
+                    rates.append(_rate(PlainReader.of(store, table), rows))
     return {name: statistics.median(rates) for name, rates in found.items()}
 
 
@@ -62,7 +62,7 @@ def _fill(sender: ThreadSender, table: str, rows: int) -> None:
     sender.close()
 
 
-def _rate(reader: TableReader, rows: int) -> float:
+def _rate(reader: PlainReader, rows: int) -> float:
     started = time.perf_counter()
     found = sum(1 for _ in reader.scan(Scan()))
     if found != rows:

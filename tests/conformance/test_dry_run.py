@@ -21,7 +21,7 @@ from ingest.config.test_cases import GivenRecord
 from ingest.dry_run import DryRun
 from ingest.dry_run.inputs import record_of
 from ingest.plan.assemble import plan_of
-from sinks.scanning.table_reader import TableReader
+from sinks.rewriting.update_readers import MergedReader
 from sinks.updates.feature import Updates
 from sinks.updates.merging import Merging, RowMerger
 from tests.support.scenarios import SCENARIOS, Scenario
@@ -90,7 +90,9 @@ def stored(pipeline: WithoutSpark, mergings: Mapping[str, Merging]) -> Cells:
         (table, row.key): {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
         for table in store.tables()
         for row in (
-            TableReader(store, table, mergings[table]).scan(Scan()) if table in mergings else store.scan(table, Scan())
+            MergedReader.of(store, table, mergings[table]).scan(Scan())
+            if table in mergings
+            else store.scan(table, Scan())
         )
     }
 

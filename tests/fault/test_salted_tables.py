@@ -11,7 +11,7 @@ import pytest
 from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from tests.support.hbase_admin import Admin
 from tests.support.hbase_cluster import HBaseCluster, running_cluster
 from tests.support.names import unique
@@ -110,7 +110,7 @@ def test_scan_of_a_salted_table_while_a_region_server_is_killed(written: Written
     store.open()
     found = []
     try:
-        for row in TableReader(store, written.salted).scan(Scan(page_rows=100, reverse=reverse)):
+        for row in PlainReader.of(store, written.salted).scan(Scan(page_rows=100, reverse=reverse)):
             found.append(row.key)
             if len(found) == len(ROWS) // 4:
                 [(address, _)] = Counter(admin.regions(written.salted).values()).most_common(1)

@@ -21,7 +21,7 @@ from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.commands import Folder
 from tests.support.counters import IDENTITY
@@ -101,7 +101,7 @@ def tables(hbase: HBase, protocol: Protocol, tmp_path: Path) -> Iterator[Tables]
 
 def stored(store: Store[Any], table: str) -> list[Row]:
     """The rows of a table by logical row keys."""
-    with closing(TableReader(store, table).scan(Scan())) as rows:
+    with closing(PlainReader.of(store, table).scan(Scan())) as rows:
         return list(rows)
 
 

@@ -8,8 +8,8 @@ from ingest.api import Scan
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.rewriting.incomplete_updates import apply_to_updates
+from sinks.rewriting.update_readers import MergedReader
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.table_reader import TableReader
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.names import unique
@@ -42,7 +42,7 @@ def table(request: pytest.FixtureRequest, store: HBaseStore) -> str:
 
 
 def values(store: HBaseStore, table: str, scan: Scan) -> dict[bytes, dict[bytes, bytes]]:
-    found = TableReader(store, table, SUM).scan(scan)
+    found = MergedReader.of(store, table, SUM).scan(scan)
     return {row.key: {cell.qualifier: cell.value for cell in row.cells} for row in found}
 
 
@@ -53,7 +53,7 @@ def test_rows_are_merged_by_logical_keys(store: HBaseStore, table: str) -> None:
         assert list(found) == (KEYS[::-1] if reverse else KEYS)
         limited = Scan(start=b"a\x00", stop=b"b\xff", reverse=reverse, limit=1)
         assert list(values(store, table, limited)) == [b"ab" if reverse else b"a\x00"]
-    reader = TableReader(store, table, SUM)
+    reader = MergedReader.of(store, table, SUM)
     assert [row and row.cells for row in map(reader.get, (b"ab", b"b"))] == [
         ((b"f", b"v", UPDATES, b"7"), (b"g", b"w", UPDATES, b"14")),
         None,

@@ -24,7 +24,7 @@ from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.table_records import ensure_declared
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.dumps import make_dump, row_of
@@ -50,7 +50,7 @@ class Target:
         store = self.reader()
         try:
             store.open()
-            found = TableReader(store, self.table).get(row)
+            found = PlainReader.of(store, self.table).get(row)
             return () if found is None else found.cells
         finally:
             store.close()

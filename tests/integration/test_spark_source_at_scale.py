@@ -19,7 +19,7 @@ from sinks.hbase.store import HBaseStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from tests.support import sessions
 from tests.support.names import unique
 from tests.support.servers import HBase
@@ -158,7 +158,7 @@ def test_a_streaming_write_that_is_killed_is_exact(kind: str, request: pytest.Fi
     assert last.returncode == 0, last.stderr
     try:
         store.open()
-        found = {row.key: row.cells for row in TableReader(store, table).scan(Scan())}
+        found = {row.key: row.cells for row in PlainReader.of(store, table).scan(Scan())}
     finally:
         store.close()
     assert len(found) == FILES * ROWS_PER_FILE

@@ -19,7 +19,7 @@ from sinks.dumps.manifest import DumpedTable
 from sinks.dumps.run import DumpRun
 from sinks.dumps.table_files import write_table_file
 from sinks.files.opening import open_root
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.writing.retry import store_retry
 from sinks.writing.target import TargetLayer
 from tests.support.feeds import T
@@ -71,7 +71,7 @@ def dump_files(root: str, table: str, parts: Sequence[Sequence[Row]], positions:
 
 def rows_of(store: Store[Any], table: str = "orders") -> list[Row]:
     """All rows of a table."""
-    return list(TableReader(store, table).scan(Scan(page_rows=1_000)))
+    return list(PlainReader.of(store, table).scan(Scan(page_rows=1_000)))
 
 
 def following(

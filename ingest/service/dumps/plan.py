@@ -24,9 +24,9 @@ from sinks.feed.client import FeedClient
 from sinks.owning.committed_position import COMMITTED, CommittedPosition
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING, divided_table
-from sinks.scanning.table_reader import recorded_merging
 from sinks.updates.feature import Updates
 from sinks.updates.keys import last_update_id_of
+from sinks.updates.table_updates import merging_of
 
 FEW_ROWS = 1_000
 """Tables with at most so many rows are one range, and in most cases one file."""
@@ -202,7 +202,7 @@ class DumpSources:
         last = 0
         if rows.updates:
             declared = planned_in(self._configuration, name, table, Updates(), self._catalog)
-            recorded_merging(store, table, declared)  # raises if they differ
+            merging_of(table, rows.updates, declared)  # raises if they differ
             text = store.properties(table).get(COMMITTED)
             last = 0 if text is None else last_update_id_of(CommittedPosition.of(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges

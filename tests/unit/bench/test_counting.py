@@ -10,9 +10,9 @@ from ingest.catalog import Catalog
 from ingest.config import load
 from ingest.pipeline.splits import first_places, ranked
 from sinks.hbase.protobuf import Message
+from sinks.rewriting.update_readers import MergedReader
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.scanning.table_reader import TableReader
 from tests.bench import compaction, counting, killed_compaction
 from tests.bench.compaction import MERGING, Figures, Size, create_updated, measured, write
 from tests.bench.workload import written
@@ -84,7 +84,7 @@ def test_merged_rows_are_those_of_the_plain_table(store):
     size = Size(keys=5, updates=4)
     create_updated(store, "t", size)
     write(store, "t", size.puts())
-    found = {row.key: int.from_bytes(row.cells[0].value) for row in TableReader(store, "t", MERGING).scan(Scan())}
+    found = {row.key: int.from_bytes(row.cells[0].value) for row in MergedReader.of(store, "t", MERGING).scan(Scan())}
     assert found == {compaction.row_of(key): size.total(key) for key in range(5)}
     assert [put.row for put in size.merged()] == list(found)
 

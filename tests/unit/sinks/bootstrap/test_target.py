@@ -23,7 +23,7 @@ from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import UPDATES
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.writing.retry import store_retry
 from sinks.writing.target import TargetLayer
 
@@ -223,5 +223,5 @@ def test_reader_of_the_store_sees_logical_keys(store):
     found.flush()
     found.close()
     store.open()
-    assert list(TableReader(store, "t").scan(Scan())) == [ROW]
+    assert list(PlainReader.of(store, "t").scan(Scan())) == [ROW]
     store.close()

@@ -12,7 +12,7 @@ from sinks.memory import MemorySettings, MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.mutations import with_physical_keys
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from tests.support.dumps import make_dump
 from tests.support.memory_root import MemoryRoot
 
@@ -39,7 +39,7 @@ def store(request, tmp_path):
 
 def fill(store, table, rows, buckets=None):
     store.ensure_table(TableSpec(table, (FamilySpec(b"f", versions=3),), buckets=buckets))
-    reader = TableReader(store, table)
+    reader = PlainReader.of(store, table)
     for number, row in enumerate(rows):
         put, later = Put(row, dict(VALUES), 1_000 + number), Put(row, {b"f:emoji": b"new"}, 9_000)
         mutations = [put, later] if number % 2 else [put]

@@ -17,13 +17,12 @@ from ingest.api import (
     ScanCounts,
     TableSpec,
     TimeRange,
-    UpdatesDifferError,
 )
 from sinks.memory import MemoryStore
 from sinks.rewriting.incomplete_updates import apply_to_updates
+from sinks.rewriting.update_readers import MergedReader
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.merged_rows import MergeCounts, MergedRows, row_of
-from sinks.scanning.table_reader import TableReader
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import UpdateRow
@@ -46,7 +45,7 @@ def made(buckets: int | None = None) -> MemoryStore:
 
 
 def values(store: MemoryStore, scan: Scan | None = None) -> dict[bytes, bytes]:
-    return {row.key: row.cells[0].value for row in TableReader(store, TABLE, SUM).scan(scan or Scan())}
+    return {row.key: row.cells[0].value for row in MergedReader.of(store, TABLE, SUM).scan(scan or Scan())}
 
 
 @pytest.fixture(params=[None, 3], ids=["plain", "salted"])
@@ -61,7 +60,7 @@ def store(request) -> MemoryStore:
 @pytest.mark.parametrize("page_rows", [1, 2, 3, 5, 7, 500])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_rows_are_merged_in_the_order_of_logical_keys(store, page_rows: int, reverse: bool):
-    found = list(TableReader(store, TABLE, SUM).scan(Scan(page_rows=page_rows, reverse=reverse)))
+    found = list(MergedReader.of(store, TABLE, SUM).scan(Scan(page_rows=page_rows, reverse=reverse)))
     assert [row.key for row in found] == (KEYS[::-1] if reverse else KEYS)
     assert {row.cells for row in found} == {((b"f", b"v", 5, b"5"), (b"g", b"w", 5, b"10"))}
 
@@ -91,7 +90,7 @@ def _fields(scan: Scan) -> dict:
 
 
 def test_columns_are_selected(store):
-    reader = TableReader(store, TABLE, SUM)
+    reader = MergedReader.of(store, TABLE, SUM)
     found = reader.get(b"ab", columns=[b"g"])
     assert found is not None
     assert found.cells == ((b"g", b"w", 5, b"10"),)
@@ -130,13 +129,13 @@ def test_limit_bounds_the_update_rows_read_of_each_bucket():
     store, counts = made(4), ScanCounts()
     for number in range(400):
         add(store, TABLE, b"k%03d" % number, 1, {b"f:v": b"1"})
-    assert len(list(TableReader(store, TABLE, SUM).scan(Scan(limit=1), counts))) == 1
+    assert len(list(MergedReader.of(store, TABLE, SUM).scan(Scan(limit=1), counts))) == 1
     assert counts.rows_touched <= 4 * 50
 
 
 def test_rows_of_one_view_are_read_once(store):
     counts = ScanCounts()
-    assert len(list(TableReader(store, TABLE, SUM).scan(Scan(), counts))) == len(KEYS)
+    assert len(list(MergedReader.of(store, TABLE, SUM).scan(Scan(), counts))) == len(KEYS)
     assert counts.rows_touched == 5 * len(KEYS)
 
 
@@ -169,9 +168,8 @@ def test_column_that_cannot_be_merged_has_its_newest_update():
     for time_ms, value in enumerate([b"1", b"x", b"3"], 1):
         put = Put(UpdateKey(b"k", update_id_of(time_ms, 0)).encoded(), {b"f:v": value, b"f:w": b"1"}, time_ms)
         apply_to_updates(store, TABLE, rows, [put])
-    reader = TableReader(store, TABLE, SUM)
-    assert reader.merged is not None
-    found = reader.merged.get(b"k")
+    reader = MergedReader.of(store, TABLE, SUM)
+    found = reader.rows.get(b"k")
     assert found is not None
     assert found.columns == {b"f:v": b"3", b"f:w": b"3"}
     assert [each.column for each in found.unmerged] == [b"f:v"]
@@ -189,16 +187,11 @@ def test_row_that_is_always_written_is_read_in_the_end(monkeypatch):
 
 @pytest.mark.parametrize("wanted", [{"versions": 2}, {"times": TimeRange(1, 5)}])
 def test_versions_and_times_are_refused(store, wanted: dict):
-    reader = TableReader(store, TABLE, SUM)
+    reader = MergedReader.of(store, TABLE, SUM)
     with pytest.raises(ConfigError, match="cannot be read with"):
         reader.scan(Scan(**wanted))
     with pytest.raises(ConfigError, match="cannot be read with"):
         reader.get(b"a", **wanted)
-
-
-def test_table_with_updates_is_refused_without_their_merging(store):
-    with pytest.raises(UpdatesDifferError, match='table "t" has the deferred updates'):
-        TableReader(store, TABLE)
 
 
 def test_row_that_is_no_update_row_is_reported():
@@ -209,10 +202,12 @@ def test_row_that_is_no_update_row_is_reported():
 
 
 def test_logical_key_of_a_physical_key(store):
-    reader = TableReader(store, TABLE, SUM)
+    reader = MergedReader.of(store, TABLE, SUM)
     keys = [row.key for row in store.scan(TABLE, Scan())]
-    assert {reader.logical_of(key) for key in keys} == set(KEYS)
-    assert reader.logical_of(b"ab") is None
+    found = [reader.stored_key(key) for key in keys]
+    assert {stored.logical for stored in found if stored is not None} == set(KEYS)
+    assert None not in found
+    assert reader.stored_key(b"ab") is None
 
 
 Compaction = tuple[CompactionRules, int | None]
@@ -258,13 +253,12 @@ def test_reads_between_compactions_return_what_all_updates_merged_at_once_would(
         patch("sinks.scanning.merged_rows._MAX_REVERSED", held),
         BetweenPages(store, between),
     ):
-        found = list(TableReader(store, TABLE, LAST).scan(scan))
+        found = list(MergedReader.of(store, TABLE, LAST).scan(scan))
     assert [row.key for row in found] == sorted(model, reverse=scan.reverse)
     for row in found:
         cells = {cell.family + b":" + cell.qualifier: cell.value for cell in row.cells}
         assert cells == {column: _newest(written) for column, written in model[row.key].items()}
-    merged = TableReader(store, TABLE, LAST).merged
-    assert merged is not None
+    merged = MergedReader.of(store, TABLE, LAST).rows
     again = {row.key: row for row in map(row_of, merged.scan(scan))}
     assert again.keys() == model.keys()
     assert {row.key: row for row in merged.rows(scan)} == again
@@ -299,8 +293,7 @@ def test_merged_row_that_a_later_compaction_wrote_counts(store):
 @pytest.mark.parametrize("reverse", [False, True])
 def test_merged_rows_and_their_update_rows_are_counted(store, reverse: bool):
     add(store, TABLE, b"z", 1, {b"f:v": b"1"})
-    reader = TableReader(store, TABLE, SUM).merged
-    assert reader is not None
+    reader = MergedReader.of(store, TABLE, SUM).rows
     rows = list(reader.rows(Scan(reverse=reverse)))  # z has one update row, which is not merged
     assert (len(rows), reader.merge_counts) == (7, MergeCounts(7, 31))
     assert len(list(reader.scan(Scan(reverse=reverse)))) == 7
@@ -315,8 +308,7 @@ def test_update_rows_that_are_read_again_count_again():
     store = made()
     for time_ms in range(1, 6):
         add(store, TABLE, b"a", time_ms, {b"f:v": b"1"})
-    reader = TableReader(store, TABLE, SUM).merged
-    assert reader is not None
+    reader = MergedReader.of(store, TABLE, SUM).rows
     with patch("sinks.scanning.merged_rows._MAX_REVERSED", 2):
         assert len(list(reader.scan(Scan(reverse=True)))) == 1
     assert reader.merge_counts == MergeCounts(1, 3 + 5)

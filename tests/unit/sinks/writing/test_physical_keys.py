@@ -24,7 +24,7 @@ from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.buffer import Chunk
 from sinks.writing.cycle_tables import CycleTables
@@ -73,7 +73,7 @@ def test_physical_row_keys_begin_with_their_bucket(store: MemoryStore, sender: S
     send(sender, put(b"a"), put(b"row-0001"))
     assert keys(store) == sorted(map(Distribution(16).physical, (b"a", b"row-0001")))
     store.open()
-    assert [row.key for row in TableReader(store, "t").scan(Scan())] == [b"a", b"row-0001"]
+    assert [row.key for row in PlainReader.of(store, "t").scan(Scan())] == [b"a", b"row-0001"]
 
 
 def test_delete_finds_the_row_by_its_logical_key(store: MemoryStore, sender: Sender):
@@ -141,7 +141,7 @@ def test_staged_files_have_physical_keys_up_to_the_limit(tmp_path: Path, count: 
     assert staged is not None
     apply_staged(store, [staged])
     assert keys(store) == sorted(map(Distribution(16).physical, written))
-    assert [row.key for row in TableReader(store, "t").scan(Scan())] == written
+    assert [row.key for row in PlainReader.of(store, "t").scan(Scan())] == written
     store.close()
 
 

@@ -24,7 +24,7 @@ from sinks.memory import MemoryStore
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
 from sinks.rowkeys.row_format import RowFormat
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from sinks.writing.apply_staged import apply_staged
 from sinks.writing.messages import Prepared, StoreResult, packed_probe, unpacked_probe
 from sinks.writing.sending import DirectSender
@@ -61,7 +61,7 @@ def test_cells_of_a_row_expire_each_after_its_own_time_to_live() -> None:
     written.flush()
 
     def seen() -> dict[bytes, dict[bytes, bytes]]:
-        rows = TableReader(store, "t").scan(Scan())
+        rows = PlainReader.of(store, "t").scan(Scan())
         return {row.key: {cell.qualifier: cell.value for cell in row.cells} for row in rows}
 
     assert seen() == {b"r": {b"a": b"1", b"b": b"2", b"c": b"2"}, b"s": {b"a": b"1"}}

@@ -23,7 +23,7 @@ from ingest.api import (
 from ingest.spark.datasource.source import TableDataSource
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
-from sinks.scanning.table_reader import TableReader
+from sinks.scanning.plain_reader import PlainReader
 from tests.support.spark_types import schema
 
 SERIALIZER = CPickleSerializer()
@@ -57,7 +57,7 @@ def batch(*rows: tuple[str, str]) -> Iterator[pa.RecordBatch]:
 def rows_of(store: RocksDBStore, table: str, row: bytes) -> tuple[Cell, ...]:
     store.open()
     try:
-        found = TableReader(store, table).get(row)
+        found = PlainReader.of(store, table).get(row)
         return () if found is None else found.cells
     finally:
         store.close()
