@@ -20,7 +20,7 @@ from ingest.api.driver_feature import DriverFeature, DriverTables
 from ingest.api.settings import Model
 from ingest.api.sink import Committer
 from ingest.api.store import Store
-from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys, TableReader
+from ingest.api.table_reader import ReadColumn, ReaderPlace, Recorded, RowKeys, TableReader
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 
 OptionsT = TypeVar("OptionsT", bound=Model)
@@ -90,7 +90,8 @@ class TableFeature(ABC, Generic[OptionsT]):
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
         has_large_chunks: whether the connection of a store with such a table gets chunks of many rows, of any times,
             puts and deletes together; it divides them into calls.
-        read_options: names of options of a read that its reader takes, as of `get`, `scan` and DataFrames.
+        read_options: name of an option of `get`, `scan` and DataFrames that its reader takes -> the column that the
+            reader adds to `TableReader.in_range` then; None for none.
     """
 
     name: ClassVar[str]
@@ -106,7 +107,7 @@ class TableFeature(ABC, Generic[OptionsT]):
     only_named: ClassVar[bool] = False
     is_in_dry_runs: ClassVar[bool] = True
     has_large_chunks: ClassVar[bool] = False
-    read_options: ClassVar[Collection[str]] = ()
+    read_options: ClassVar[Mapping[str, ReadColumn | None]] = MappingProxyType({})
 
     def __eq__(self, other: object) -> bool:
         return type(self) is type(other)

@@ -60,6 +60,21 @@ class RowKeys:
         return cut
 
 
+class ReadColumn(NamedTuple):
+    """
+    A column that a reader adds to each row of a DataFrame, a struct.
+
+    Attributes:
+        name: of the column.
+        text: what it has, for messages.
+        fields: name of a field -> its type in SQL: bigint, int or boolean.
+    """
+
+    name: str
+    text: str
+    fields: Mapping[str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class ReaderPlace:
     """

@@ -5,7 +5,7 @@ from typing import Any
 
 from ingest.api import ConfigError, SinkSettings, Store
 from ingest.api.table_feature import DeadLetterPlace, FeaturePlan, StorePlan, TableFeature, WriterPlace, planned_of
-from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys, TableReader
+from ingest.api.table_reader import ReadColumn, ReaderPlace, Recorded, RowKeys, TableReader
 from ingest.api.table_writer import FirstWriter, RowReader, TableWriter
 from ingest.catalog import Catalog, table_features
 from ingest.config.model import Component, Configuration, Pipeline
@@ -110,6 +110,12 @@ def planned_to_read(configuration: Configuration, store: str, table: str, catalo
         feature.name: feature.planned_to_read(declared, configuration.tables, catalog) for feature in table_features()
     }
     return {name: planned for name, planned in found.items() if planned is not None}
+
+
+def added_columns(asked: Collection[str]) -> list[ReadColumn]:
+    """The columns that readers of these options add to a DataFrame, in the order of `TableReader.in_range`."""
+    found = ((option, column) for feature in table_features() for option, column in feature.read_options.items())
+    return [column for option, column in found if column is not None and option in asked]
 
 
 def open_reader(place: ReaderPlace, planned: Mapping[str, Any], *, without_effect: Collection[str] = ()) -> TableReader:

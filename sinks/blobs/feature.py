@@ -30,7 +30,7 @@ class Blobs(TableFeature[BlobsOptions]):
     text = "A blob store for large values of this table; see `attr2hbase blob`."
     example = MappingProxyType({"compression": "zstd"})
     options_model = BlobsOptions
-    read_options = frozenset({"blobs"})
+    read_options = MappingProxyType({"blobs": None})
 
     @classmethod
     def owner_of(cls, tables: Mapping[str, DeclaredTable], table: str) -> str | None:

@@ -10,7 +10,7 @@ from ingest.api.declared_table import CheckedFile, CheckedTable, DeclaredTable, 
 from ingest.api.driver_feature import DriverTables
 from ingest.api.notation import name_to_bytes
 from ingest.api.table_feature import TableFeature, WriterPlace
-from ingest.api.table_reader import ReaderPlace, Recorded, TableReader
+from ingest.api.table_reader import ReadColumn, ReaderPlace, Recorded, TableReader
 from ingest.api.table_writer import FirstWriter, TableWriter
 from sinks.updates.checks import check_updates
 from sinks.updates.options import UpdatesOptions
@@ -22,6 +22,19 @@ if TYPE_CHECKING:
     from sinks.rewriting.update_readers import MergedReader, RawReader
 
 _PROCESSOR = ("updates", "processor")
+UPDATE_ROW = ReadColumn(
+    "update_row",
+    "the interval of an update row",
+    {
+        "start_time": "bigint",
+        "start_split": "int",
+        "end_time": "bigint",
+        "end_split": "int",
+        "is_merged": "boolean",
+        "is_orphaned": "boolean",
+    },
+)
+"""What an update row covers, and whether it counts; batch times in milliseconds since 1970."""
 
 
 class Updates(TableFeature[UpdatesOptions]):
@@ -40,7 +53,7 @@ class Updates(TableFeature[UpdatesOptions]):
     words = "deferred updates"
     needs_ranks = True
     only_named = True
-    read_options = frozenset({"raw"})
+    read_options = MappingProxyType({"raw": UPDATE_ROW})
 
     @classmethod
     def updates_of(cls, table: DeclaredTable) -> TableUpdates | None:

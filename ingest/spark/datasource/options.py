@@ -8,6 +8,7 @@ from ingest.api.cells import MAX_TIME_MS
 from ingest.api.notation import from_readable, shown
 from ingest.formats.cell_types import CellType
 from ingest.formats.times import iso_milliseconds
+from ingest.plan.features import added_columns
 from ingest.spark.datasource.columns import DeclaredColumns, TypeOf
 from ingest.suggest import did_you_mean
 
@@ -36,8 +37,6 @@ _LOWER_CASE = frozenset(name.lower() for name in OPTIONS)  # as Spark passes the
 _OF_SPARK = frozenset({"checkpointlocation", "queryname"})
 """Options of a streaming query, which Spark also passes to its sink."""
 MAX_PARTITIONS = 10_000
-UPDATE_ROW = "update_row"
-"""Name of the column with the interval of an update row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +93,6 @@ class ReadOptions:
     min_partitions: int = 1
     push_filters: bool = False
     asked: frozenset[str] = frozenset()
-
-    @property
-    def is_raw(self) -> bool:
-        """Whether the rows of a table with deferred updates are its update rows; known before the table is open."""
-        return "raw" in self.asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,10 +193,11 @@ def read_options(options: Mapping[str, str], type_of: TypeOf = lambda _column: N
     if partitions > MAX_PARTITIONS:
         raise ConfigError(f'the option "minPartitions" is {partitions}', hint=f"at most {MAX_PARTITIONS} are allowed")
     asked = frozenset(name for name in sorted(_OF_FEATURES) if _flag(options, name))
-    if "raw" in asked and UPDATE_ROW in {columns.row.name.lower(), *(column.name.lower() for column in columns)}:
-        raise ConfigError(
-            f'a column is named "{UPDATE_ROW}", as that with the interval of an update row', hint="give it another name"
-        )
+    names = {columns.row.name.lower(), *(column.name.lower() for column in columns)}
+    for added in added_columns(asked):
+        if added.name in names:
+            message = f'a column is named "{added.name}", as that with {added.text}'
+            raise ConfigError(message, hint="give it another name")
     push_filters = _flag(options, "push_filters")
     return ReadOptions(columns, scan, versions is not None, partitions, push_filters=push_filters, asked=asked)
 

@@ -1,10 +1,12 @@
 """Columns of a table as types of Spark."""
 
+from collections.abc import Iterable
+
 from pyspark.sql import types
 
+from ingest.api.table_reader import ReadColumn
 from ingest.formats.cell_types import CellType
 from ingest.spark.datasource.columns import DeclaredColumns
-from ingest.spark.datasource.options import UPDATE_ROW
 
 CELLS = "cells"
 """Name of the column with all cells of a row, if no columns are declared."""
@@ -32,25 +34,21 @@ ALL_CELLS = types.ArrayType(
 )
 """Cells in the order of their columns, the newest first; timestamps in milliseconds since 1970."""
 
-
-INTERVAL = (
-    types.StructType()
-    .add("start_time", types.LongType())
-    .add("start_split", types.IntegerType())
-    .add("end_time", types.LongType())
-    .add("end_split", types.IntegerType())
-    .add("is_merged", types.BooleanType())
-    .add("is_orphaned", types.BooleanType())
-)
-"""What an update row covers, and whether it counts; batch times in milliseconds since 1970."""
+SQL_TYPES: dict[str, types.DataType] = {
+    "bigint": types.LongType(),
+    "int": types.IntegerType(),
+    "boolean": types.BooleanType(),
+}
+"""Type of a field of a `ReadColumn` -> type in Spark."""
 
 
-def schema_of(columns: DeclaredColumns, *, has_versions: bool, is_raw: bool = False) -> types.StructType:
-    """The schema of a read."""
+def schema_of(columns: DeclaredColumns, *, has_versions: bool, added: Iterable[ReadColumn] = ()) -> types.StructType:
+    """The schema of a read; the columns that readers add are between the row key and the others."""
     row = types.StringType() if columns.row.is_text else types.BinaryType()
     schema = types.StructType().add(columns.row.name, row, nullable=False)
-    if is_raw:
-        schema.add(UPDATE_ROW, INTERVAL, nullable=False)
+    for each in added:
+        fields = [types.StructField(name, SQL_TYPES[kind]) for name, kind in each.fields.items()]
+        schema.add(each.name, types.StructType(fields), nullable=False)
     if not columns.columns:
         return schema.add(CELLS, ALL_CELLS if has_versions else NEWEST_CELLS)
     for column in columns:

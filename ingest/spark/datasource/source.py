@@ -31,8 +31,11 @@ class TableDataSource(DataSource):
 
     def schema(self) -> StructType:
         """The schema of a read, by the options, and the types that the table has for columns without TYPE."""
+        from ingest.plan.features import added_columns
+
         options = self._read_options()
-        return schema_of(options.columns, has_versions=options.has_versions, is_raw=options.is_raw)
+        added = added_columns(options.asked)
+        return schema_of(options.columns, has_versions=options.has_versions, added=added)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of the table."""

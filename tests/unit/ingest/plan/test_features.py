@@ -4,7 +4,7 @@ import pytest
 
 from ingest.api import ConfigError, FamilySpec, TableSpec
 from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys
-from ingest.plan.features import open_reader, recorded_of, row_keys
+from ingest.plan.features import added_columns, open_reader, recorded_of, row_keys
 from sinks.memory import MemoryStore
 from sinks.rewriting.update_readers import RawReader
 from sinks.scanning.plain_reader import PlainReader
@@ -57,3 +57,9 @@ def test_an_option_of_a_feature_that_the_table_has_is_taken():
     store = UpdateWriter().store
     reader = open_reader(ReaderPlace(store, TABLE, recorded_of(store, TABLE), frozenset({"raw"})), {})
     assert isinstance(reader, RawReader)
+
+
+def test_an_option_may_add_a_column_to_a_data_frame():
+    (column,) = added_columns({"blobs", "raw"})
+    assert (column.name, column.fields["start_time"]) == ("update_row", "bigint")
+    assert added_columns({"blobs"}) == []

@@ -6,7 +6,7 @@ from ingest.api import Cell, ConfigError, Row, Scan, ScanCounts, TimeRange, Upda
 from ingest.api.table_reader import ReaderPlace, Recorded, StoredKey
 from sinks.rewriting.update_readers import MergedReader, RawReader
 from sinks.scanning.plain_reader import PlainReader
-from sinks.updates.feature import Updates
+from sinks.updates.feature import UPDATE_ROW, Updates
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.updates.row_keys import UpdateRowKeys
 from tests.support.update_rows import SUM
@@ -100,6 +100,7 @@ def test_raw_rows_have_what_they_cover(place: ReaderPlace, written: UpdateWriter
     assert reader.get(b"a", columns=[b"f:other"]) is None
     start, stop = physical(written, b"a")
     assert [(rows[0], (FIRST,)), (rows[1], (SECOND,))] == list(reader.in_range(Scan(start, stop)))
+    assert UPDATE_ROW.fields.keys() == FIRST.keys()
     shown = list(reader.shown(Scan(), ScanCounts()))
     assert rows == [each.row for each in shown]
     assert shown[:2] == list(reader.shown_one(b"a", ONE, ScanCounts()))
