@@ -150,6 +150,12 @@ def test_raw_rows_as_json(ingest, store):
     assert ingest(*SCAN, "--raw", "--limit", 2).err.startswith("2 update rows shown; more exist\n")
 
 
+def test_blobs_are_refused_without_a_blob_store(ingest, store):
+    for options in (("--blobs",), ("--blobs", "--raw")):
+        refused = ingest(*SCAN, *options)
+        assert (refused.code, 'table "counters" has no blob store' in refused.err) == (2, True)
+
+
 def test_history_of_a_row(ingest, store):
     write(store, b"monday", 1, 0, b"5", end=update_id_of(HOUR, 2), state=b"up")
     result = ingest(*HISTORY, "monday")

@@ -1,15 +1,37 @@
 """How the features of a table store its rows, by its record, and the readers that they put above each other."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from ingest.api import ConfigError, FamilySpec, TableSpec
 from ingest.api.table_reader import ReaderPlace, Recorded, RowKeys
-from ingest.plan.features import added_columns, open_reader, recorded_of, row_keys
+from ingest.catalog import Catalog
+from ingest.config import load
+from ingest.plan.features import added_columns, open_reader, planned_to_read, recorded_of, row_keys
 from sinks.memory import MemoryStore
 from sinks.rewriting.update_readers import RawReader
 from sinks.scanning.plain_reader import PlainReader
 from sinks.updates.row_keys import UpdateRowKeys
 from tests.support.updated_table import TABLE, UpdateWriter
+
+FILE = {
+    "version": 1,
+    "stores": {"s": {"rocksdb": {"path": "./data"}}},
+    "tables": {
+        "counters": {"families": {"c": {}}, "updates": {"processor": "sum"}},
+        "events": {"families": {"c": {}}, "blobs": {}},
+        "plain": {"families": {"c": {}}},
+    },
+    "pipelines": {
+        "p": {
+            "source": {"files": {"path": "./in"}},
+            "decorators": [{"value": {"attribute": "2hb_", "value": "%{body}"}}],
+            "sinks": [{"attr2hbase": {"table": "plain"}}],
+        }
+    },
+}
 
 
 @pytest.fixture
@@ -63,3 +85,18 @@ def test_an_option_may_add_a_column_to_a_data_frame():
     (column,) = added_columns({"blobs", "raw"})
     assert (column.name, column.fields["start_time"]) == ("update_row", "bigint")
     assert added_columns({"blobs"}) == []
+
+
+def test_what_readers_need_is_planned_of_declared_tables(tmp_path: Path):
+    (tmp_path / "p.yaml").write_text(json.dumps(FILE))
+    configuration = load(str(tmp_path / "p.yaml"), env={}, lookup=Catalog())
+
+    def planned(table: str, store: str = "s"):
+        return planned_to_read(configuration, store, table, Catalog())
+
+    assert json.loads(planned("counters")["updates"].identity())["processor"] == "sum"
+    events = planned("events")["blobs"]
+    assert (events.blobs.name, events.owner) == ("events_blobs", None)
+    others = planned("events_blobs_meta")["blobs"]
+    assert (others.blobs, others.owner) == (None, "events")
+    assert [planned("plain"), planned("absent"), planned("counters", "other")] == [{}, {}, {}]
