@@ -8,6 +8,9 @@ from ingest.api.cells import TableSpec
 from ingest.api.store import Store
 from ingest.api.table_writer import FeatureMessages
 
+StartAfter = Callable[[int], int]
+"""Makes new micro-batches later than a time, and than the present one; returns a time that they are later than."""
+
 
 class PreparedFeatures(NamedTuple):
     """
@@ -84,34 +87,31 @@ class DriverFeature:
             SchemaError: the store cannot have a table of the feature.
         """
 
-    def withdraw(
-        self,
-        store: Store[Any],
-        spec: TableSpec,
-        first_ms: int,
-        last_ms: int | None = None,
-        on_found: Callable[[int], None] = lambda _newest_ms: None,
-    ) -> None:
+    def withdraw(self, store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int) -> None:
         """
-        Delete what micro-batches have written in a table whose events are counted again.
+        Delete what micro-batches have written in a table whose events are counted again, at later times.
 
         Args:
             store: of the table, open for writing.
             spec: its declaration, with the feature.
             first_ms: the first batch time.
-            last_ms: the last batch time; None for all that follow.
-            on_found: called with the newest batch time of what is found, before any is deleted: what is written at this
-                time again would be hidden.
+            last_ms: the last batch time.
 
         Raises:
             ConflictError: it cannot be told from what other micro-batches have written.
         """
 
-    def withdraw_after(
-        self, store: Store[Any], spec: TableSpec, committed_ms: int, on_found: Callable[[int], None]
-    ) -> None:
-        """The same for all that follow the committed position of a table, which stays."""
-        self.withdraw(store, spec, committed_ms + 1, None, on_found)
+    def withdraw_after(self, store: Store[Any], spec: TableSpec, committed_ms: int, start_after: StartAfter) -> None:
+        """
+        The same for all that follow the committed position of a table, which stays.
+
+        Args:
+            store: of the table, open for writing.
+            spec: its declaration, with the feature.
+            committed_ms: time of the committed position; -1 without one.
+            start_after: called with the newest batch time of what is found, before any is deleted: what is written at
+                this time again would be hidden. 0 if nothing is found.
+        """
 
     def runs_again(self, first_ms: Mapping[str, int], last_ms: int) -> None:
         """

@@ -31,6 +31,8 @@ class Capabilities:
         freezes: `freeze` returns a view of all tables at one moment.
         mixes_puts: `apply` sends puts of several timestamps, durabilities and times to live in one call; another store
             may need a call for each of them.
+        call_s: longest time of a call, in seconds: it may be executed so long after it was begun, also if the process
+            that began it has ended.
     """
 
     written_by_driver: bool
@@ -39,6 +41,7 @@ class Capabilities:
     deletes_versions: bool = False
     freezes: bool = False
     mixes_puts: bool = False
+    call_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,6 +90,7 @@ class TableFeature(ABC, Generic[OptionsT]):
         is_in_dry_runs: whether `explain` and `test` show what its writer writes; they show the rows of the table alone.
         has_large_chunks: whether the connection of a store with such a table gets chunks of many rows, of any times,
             puts and deletes together; it divides them into calls.
+        read_properties: names of other properties of a table that its reader needs, beside the one with its name.
         read_options: name of an option of `get`, `scan` and DataFrames that its reader takes -> the column that the
             reader adds to `TableReader.in_range` then; None for none.
     """
@@ -107,6 +108,7 @@ class TableFeature(ABC, Generic[OptionsT]):
     only_named: ClassVar[bool] = False
     is_in_dry_runs: ClassVar[bool] = True
     has_large_chunks: ClassVar[bool] = False
+    read_properties: ClassVar[Collection[str]] = ()
     read_options: ClassVar[Mapping[str, ReadColumn | None]] = MappingProxyType({})
 
     def __eq__(self, other: object) -> bool:

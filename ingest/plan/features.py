@@ -86,7 +86,7 @@ def planned_in(
 def recorded_of(store: Store[Any], table: str) -> Recorded:
     """The record of a table, for its readers: with the properties of features alone, as tasks get it."""
     recorded = Recorded.of(store, table)
-    names = {feature.name for feature in table_features()}
+    names = {name for feature in table_features() for name in (feature.name, *feature.read_properties)}
     return Recorded(recorded.buckets, {name: text for name, text in recorded.properties.items() if name in names})
 
 

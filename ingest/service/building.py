@@ -118,7 +118,7 @@ def build_pipeline(
             dead_letters=dead_letters,
             record=batch_recorder(shared.configuration, pipeline, checkpoint, opened),
             tables=tables,
-            guard=QueryGuard(checkpoint),
+            guard=QueryGuard(checkpoint, adds_to_rows=tables.add_to_rows),
             every_s=every_s,
             jars=jars,
             locked=locked.pop_all(),

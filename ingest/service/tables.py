@@ -91,6 +91,11 @@ class PipelineTables:
         """Whether the pipeline owns a table."""
         return bool(self._tables)
 
+    @property
+    def add_to_rows(self) -> bool:
+        """Whether events add to the rows of a table, so that they must not be counted twice."""
+        return self._tables.add_to_rows
+
     def claim(self, source: Source[Any], withdraw: Callable[[int, int], object]) -> None:
         """
         Claim the tables, roll forward what is rolled forward, and withdraw what would be counted twice.
@@ -117,9 +122,9 @@ class PipelineTables:
         if not self._tables:
             return
         gives_up_replay = self._gives_up_replay()
-        self._tables.claim(take_over=self._options.take_over, on_found=self._times.start_after)
+        self._tables.claim(take_over=self._options.take_over, start_after=self._times.start_after_now)
         if gives_up_replay:
-            self._tables.remove_uncommitted(self._times.start_after)
+            self._tables.remove_uncommitted(self._times.start_after_now)
             with file_errors(self._replay):
                 self._replay.unlink(missing_ok=True)
                 sync_folder(self._replay.parent)
@@ -155,7 +160,7 @@ class PipelineTables:
     def _remove_uncommitted(self, committed: CommittedPosition | None, *, after_ms: int = -1) -> None:
         """Remove the updates above the committed positions; the records of micro-batches after a time run again."""
         self._checkpoint.check_locked()
-        self._tables.remove_uncommitted(self._times.start_after)
+        self._tables.remove_uncommitted(self._times.start_after_now)
         if not self._options.recount and committed is not None:
             # dead letters of the micro-batches that are removed, in a topic, are of records that run again
             self._tables.note_run_again(self._times.start_after_now(), after_ms=after_ms)
@@ -277,7 +282,8 @@ class PipelineTables:
         Whether a micro-batch that was not acknowledged runs at another time than before.
 
         It would not write the same rows again; or a table was completed up to its time, or beyond it, without it: one
-        that was taken over, or that an interrupted start has rolled forward. Before the shards of a feed it cannot run.
+        that was taken over, or that an interrupted start has rolled forward. Before the shards of a feed, or at a time
+        that an interrupted start has withdrawn, it cannot run.
         """
         newest = self._tables.newest()
         if newest is not None and time_ms <= newest.time_ms:

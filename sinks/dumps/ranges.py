@@ -20,6 +20,7 @@ from sinks.scanning.merged_rows import MergedRows
 from sinks.scanning.physical_keys import scan_physical
 from sinks.updates.keys import rows_of
 from sinks.updates.merging import Merging
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 FILE_BYTES = 64 << 20
 """Size of the row keys and cells of a file: some seconds of work, and a fraction of it once compressed."""
@@ -42,11 +43,13 @@ class DumpTarget:
         rows: row format of the table.
         last: of a table with deferred updates, updates that start after this one are left out: they are above the
             committed position.
+        withdrawn: of such a table.
     """
 
     table: str
     rows: RowFormat
     last: int = 0
+    withdrawn: Withdrawn = NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +204,9 @@ class RangeDump:
     def _rows(self, target: DumpTarget, scan: Scan) -> Generator[Row]:
         if target.rows.updates:
             merging = self._mergings[target.table]
-            merged = MergedRows(self._store, target.table, target.rows, merging, last=target.last)
+            merged = MergedRows(
+                self._store, target.table, target.rows, merging, last=target.last, withdrawn=target.withdrawn
+            )
             return merged.rows_in_physical_range(scan)
         return scan_physical(self._store, target.table, scan, Distribution.of(target.rows.buckets))
 

@@ -7,9 +7,9 @@ committed position once all cells of a micro-batch are durable, so the table has
 gets.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -30,6 +30,7 @@ from sinks.feed.keys import FeedKey, FeedSequence, sequence_text, shard_prefix, 
 from sinks.feed.position import FeedPosition
 from sinks.feed.state import FeedState, at_time, latest
 from sinks.owning.committed_position import COMMITTED, CommittedPosition
+from sinks.updates.withdrawn import Withdrawn
 
 MAX_LIMIT = 5_000
 """Changes of a page."""
@@ -145,7 +146,7 @@ class FeedClient:
             StoreError: the store is unavailable.
         """
         found = self._store.properties(self.table)
-        return self._state(found.get(FEED), found.get(COMMITTED))
+        return self._state(found)
 
     def iterator(
         self, shard: int, kind: IteratorType, *, sequence: str | None = None, time_ms: int | None = None
@@ -281,20 +282,23 @@ class FeedClient:
 
     def _request(self, request: Request, shards: Sequence[int]) -> ChangeFeed:
         def change(text: str | None) -> str | None:
-            state = self._state(text)
+            state = self._state({} if text is None else {FEED: text})
             for number in shards:
                 state.shard(self.table, number)
             return text if request in state.feed.requested else state.feed.with_request(request).to_text()
 
-        return self._state(changed(PropertyRegister(calls_of(self._store), self.table, FEED), change)).feed
+        text = changed(PropertyRegister(calls_of(self._store), self.table, FEED), change)
+        return self._state({} if text is None else {FEED: text}).feed
 
-    def _state(self, feed: str | None, committed: str | None = None) -> FeedState:
+    def _state(self, properties: Mapping[str, str]) -> FeedState:
         """The state that these properties of the table record."""
+        feed, committed = properties.get(FEED), properties.get(COMMITTED)
         if feed is None:
             raise FeedDisabledError(self.table)
         change_feed = ChangeFeed.of(feed, self.table)
         committed_ms = None if committed is None else CommittedPosition.of(committed, self.table).time_ms
-        return FeedState(change_feed, committed_ms, change_feed.horizon_ms(self._clock_ms()))
+        withdrawn = Withdrawn.in_properties(properties, self.table)
+        return FeedState(change_feed, committed_ms, change_feed.horizon_ms(self._clock_ms()), withdrawn)
 
     def _check_kept(self, state: FeedState, shard: Shard, position: FeedPosition) -> None:
         """Refuse a position after which changes may have expired."""
@@ -325,10 +329,10 @@ class FeedClient:
         start = shard_prefix(shard.number) + first
         if stop is None or start >= stop:
             return (), True
-        scan = Scan(start, stop, limit=limit + 1, page_rows=min(limit + 1, self._page_rows))
+        scan = Scan(start, stop, page_rows=min(limit + 1, self._page_rows))
         records: list[FeedRecord] = []
         size, is_end = 0, True
-        with closing(self._store.scan(feed_table(self.table), scan)) as rows:
+        with closing(self._rows(state, scan, limit + 1)) as rows:
             for row in rows:
                 size += len(row.key)
                 for _, _, _, value in row.cells:
@@ -340,6 +344,24 @@ class FeedClient:
         if records:
             self._page_rows = min(_MAX_ROWS, max(_MIN_ROWS, MAX_PAGE_BYTES * len(records) // size))
         return tuple(records), is_end
+
+    def _rows(self, state: FeedState, scan: Scan, limit: int) -> Generator[Row]:
+        """The feed rows of a scan whose changes count, read so many at a time."""
+        may_be_withdrawn = bool(state.withdrawn.intervals)
+        while True:
+            number, last = 0, b""
+            with closing(self._store.scan(feed_table(self.table), replace(scan, limit=limit))) as rows:
+                for row in rows:
+                    number, last = number + 1, row.key
+                    if may_be_withdrawn:
+                        time_ms = _key(row).sequence.time_ms
+                        may_be_withdrawn = time_ms <= state.withdrawn.last_ms  # rows are in the order of the times
+                        if state.withdrawn.has_time(time_ms):
+                            continue
+                    yield row
+            if number < limit:
+                return
+            scan = replace(scan, start=next_key(last))
 
 
 def _sequence(shard: Shard, text: str) -> bytes:
@@ -356,11 +378,15 @@ def _sequence(shard: Shard, text: str) -> bytes:
 
 
 def _record(feed_id: str, row: Row) -> FeedRecord:
+    key = _key(row)
+    return FeedRecord(feed_id, key.shard, sequence_text(row.key), Change.decoded(key, row.cells[0].value))
+
+
+def _key(row: Row) -> FeedKey:
     try:
-        key = FeedKey.decoded(row.key)
+        return FeedKey.decoded(row.key)
     except ValueError as error:
         raise IntegrityError(
             f"a feed table has a row that is no feed row: {error}",
             hint="another program has written it; delete the row",
         ) from error
-    return FeedRecord(feed_id, key.shard, sequence_text(row.key), Change.decoded(key, row.cells[0].value))

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from ingest.api import FeedSpec, Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures, Released
+from ingest.api.driver_feature import DriverFeature, DriverTables, PreparedFeatures, Released, StartAfter
 from ingest.api.feeds import FEED, MARGIN_S, feed_table_spec
 from ingest.clock import now_ms
 from ingest.durable.property_register import PropertyRegister, calls_of
@@ -99,15 +99,21 @@ class OwnedFeeds(DriverFeature):
                 edges += (shard.from_ms for shard in ChangeFeed.of(text, spec.name).shards)
         return max(edges)
 
-    def withdraw(
+    def withdraw(self, store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int) -> None:
+        """Delete the changes, after the rows that they describe: the table never has a cell that its feed lacks."""
+        self._roll_back(store, spec, first_ms, last_ms)
+
+    def withdraw_after(
         self,
         store: Store[Any],
         spec: TableSpec,
-        first_ms: int,
-        last_ms: int | None = None,
-        on_found: Callable[[int], None] = lambda _newest_ms: None,  # noqa: ARG002 - of the rows
+        committed_ms: int,
+        start_after: StartAfter,  # noqa: ARG002 - of the rows
     ) -> None:
-        """Delete the changes, after the rows that they describe: the table never has a cell that its feed lacks."""
+        """The same for all that follow the committed position."""
+        self._roll_back(store, spec, committed_ms + 1, None)
+
+    def _roll_back(self, store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int | None) -> None:
         change_feed = recorded_feed(store, spec.name)
         if change_feed is not None:
             roll_back_changes(store, spec.name, change_feed, first_ms, last_ms)

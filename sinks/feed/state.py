@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from sinks.feed.change_feed import ChangeFeed, Shard
 from sinks.feed.errors import ShardNotFoundError, TrimmedError
 from sinks.feed.position import FeedPosition
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,11 +17,13 @@ class FeedState:
         feed: its identity and shards.
         committed_ms: batch time of the newest complete micro-batch; None if there is none.
         retention_horizon_ms: changes of earlier batch times have expired.
+        withdrawn: batch times of the table, of which no change counts.
     """
 
     feed: ChangeFeed
     committed_ms: int | None
     retention_horizon_ms: int
+    withdrawn: Withdrawn = NOTHING
 
     @property
     def end_ms(self) -> int:

@@ -46,6 +46,7 @@ class HBaseStore(Store[HBaseSettings]):
             creates_tables=False,
             deletes_versions=settings.deletes_versions,
             mixes_puts=settings.is_native,
+            call_s=settings.timeout,
         )
         self._records = TableRecords(self)
 

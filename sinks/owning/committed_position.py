@@ -8,6 +8,7 @@ stop at the committed position.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ingest.durable.record import Record
 
@@ -18,7 +19,7 @@ Names of the properties of a table: the pipeline that writes it, its committed p
 
 
 @dataclass(frozen=True, slots=True)
-class CommittedPosition(Record, kind="committed position of table"):
+class CommittedPosition(Record, kind="committed position of table", format=2):
     """
     The newest complete micro-batch of a table.
 
@@ -27,15 +28,23 @@ class CommittedPosition(Record, kind="committed position of table"):
         offsets: the end of the micro-batch, as its source writes it to the checkpoint.
         topic_ids: of Kafka's topics, by name, as far as they are known: a recreated topic has the same name, another id
             and other records.
+        after_ms: batch time of the committed position before; -1 for none. A table that is still there has all of the
+            micro-batch as well: it is durable before the first committed position moves.
     """
 
     time_ms: int
     offsets: Mapping[str, object]
     topic_ids: Mapping[str, str] = field(default_factory=dict)
+    after_ms: int = -1
+
+    @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """The committed position of 0.2.0, without the one before."""
+        return {**content, "after_ms": -1}
 
 
 @dataclass(frozen=True, slots=True)
-class FormerOwners(Record, kind="record of former owners of table"):
+class FormerOwners(Record, kind="record of former owners of table", format=2):
     """
     The pipelines that had the table before.
 

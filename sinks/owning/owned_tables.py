@@ -1,12 +1,12 @@
 """The tables with features that one pipeline owns: their records, owner and committed positions."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 from ingest.api import Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables, Released, StoreFeatures
+from ingest.api.driver_feature import DriverFeature, DriverTables, Released, StartAfter, StoreFeatures
 from ingest.api.table_feature import TableFeature
 from sinks.owning.committed_position import (
     COMMITTED,
@@ -146,7 +146,7 @@ class OwnedTables:
         """
         return [released for half in self._halves for released in half.release_others()]
 
-    def claim(self, *, take_over: bool = False, on_found: Callable[[int], None] = lambda _newest_ms: None) -> None:
+    def claim(self, *, take_over: bool = False, start_after: StartAfter = lambda newest_ms: newest_ms) -> None:
         """
         Record what the file declares of the tables, note the pipeline as their owner, and read their positions.
 
@@ -154,7 +154,7 @@ class OwnedTables:
             take_over: also take tables that another pipeline owns, after withdrawing what it has written above the
                 committed position: the next committed position would make it visible. Tables whose events are not
                 counted again are completed instead.
-            on_found: as in `DriverFeature.withdraw`, for each table that is taken over.
+            start_after: as in `DriverFeature.withdraw_after`, for each table that is taken over.
 
         Raises:
             UpdatesDifferError: a table has rows that were written in another way.
@@ -165,9 +165,10 @@ class OwnedTables:
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                self._committed[name, spec.name] = self._claim(store, spec, on_found, take_over=take_over)
+                self._committed[name, spec.name] = self._claim(store, spec, start_after, take_over=take_over)
         for half in self._halves:
             half.claim()
+        self._end_interrupted_move()
         self._commit_new_ones()
 
     def roll_forward(self, keep_ms: int | None = None) -> None:
@@ -193,7 +194,7 @@ class OwnedTables:
                 for half in self._halves_of(spec):
                     newest_ms = half.roll_forward(store, spec, committed.time_ms, keep_ms)
                     if newest_ms is not None:
-                        moved = replace(committed, time_ms=newest_ms)
+                        moved = replace(committed, time_ms=newest_ms, after_ms=-1)  # alone
                         text = self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)
 
     def newest(self) -> CommittedPosition | None:
@@ -245,12 +246,12 @@ class OwnedTables:
         positions = [known[name, spec.name].offsets for name, spec in ours if (name, spec.name) in known]
         return positions if oldest is None else [oldest, *positions]
 
-    def remove_uncommitted(self, on_found: Callable[[int], None]) -> None:
+    def remove_uncommitted(self, start_after: StartAfter) -> None:
         """
         Withdraw what is above the position of each table whose events count, before a new checkpoint reads them.
 
         Args:
-            on_found: as in `DriverFeature.withdraw`, for each table.
+            start_after: as in `DriverFeature.withdraw_after`, for each table.
 
         Raises:
             ConflictError: as `DriverFeature.withdraw`.
@@ -261,7 +262,7 @@ class OwnedTables:
             if self._adds(spec):
                 committed_ms = known.get((name, spec.name), CommittedPosition(-1, {})).time_ms
                 with self._stores[name].held() as store:
-                    self._withdraw_after(store, spec, committed_ms, on_found)
+                    self._withdraw_after(store, spec, committed_ms, start_after)
 
     def note_run_again(self, until_ms: int, *, after_ms: int = -1) -> None:
         """
@@ -338,10 +339,13 @@ class OwnedTables:
             ConflictError: another pipeline has taken over a table.
             StoreError: a store is unavailable; the caller repeats the call.
         """
+        known = self._known()
         for name, spec in self._declared():
+            before = known.get((name, spec.name))
+            moved = replace(committed, after_ms=-1 if before is None else before.time_ms)
             with self._stores[name].held() as store:
                 self._committed[name, spec.name] = self._moved(
-                    store, spec.name, self._committed[name, spec.name], committed
+                    store, spec.name, self._committed[name, spec.name], moved
                 )
 
     def _adds(self, spec: TableSpec) -> bool:
@@ -351,11 +355,9 @@ class OwnedTables:
         pairs = zip(self._features, self._halves, strict=True)
         return (half for feature, half in pairs if feature.is_in(spec))
 
-    def _withdraw_after(
-        self, store: Store[Any], spec: TableSpec, committed_ms: int, on_found: Callable[[int], None]
-    ) -> None:
+    def _withdraw_after(self, store: Store[Any], spec: TableSpec, committed_ms: int, start_after: StartAfter) -> None:
         for half in self._halves_of(spec):
-            half.withdraw_after(store, spec, committed_ms, on_found)
+            half.withdraw_after(store, spec, committed_ms, start_after)
 
     def _run_again(self, first_ms: Mapping[str, int], last_ms: int) -> None:
         for half in self._halves:
@@ -363,6 +365,15 @@ class OwnedTables:
 
     def _known(self) -> dict[tuple[str, str], CommittedPosition]:
         return {key: CommittedPosition.of(text, key[1]) for key, text in self._committed.items() if text is not None}
+
+    def _end_interrupted_move(self) -> None:
+        """Move the positions that a process, killed within `move`, has left behind: their tables are complete."""
+        newest = self.newest()
+        for (name, table), committed in self._known().items():
+            if newest is not None and committed.time_ms == newest.after_ms and table not in self._taken:
+                with self._stores[name].held() as store:
+                    text = self._committed[name, table]
+                    self._committed[name, table] = self._moved(store, table, text, newest)
 
     def _commit_new_ones(self) -> None:
         """Give tables that the pipeline has not written yet the position of the others: they are complete so far."""
@@ -389,9 +400,7 @@ class OwnedTables:
         refuse_other_updates(store, spec)
         return found
 
-    def _claim(
-        self, store: Store[Any], spec: TableSpec, on_found: Callable[[int], None], *, take_over: bool
-    ) -> str | None:
+    def _claim(self, store: Store[Any], spec: TableSpec, start_after: StartAfter, *, take_over: bool) -> str | None:
         """Claim one table; returns its committed position."""
         found = self._check(store, spec, take_over=take_over)
         record_updates(store, spec)
@@ -401,7 +410,7 @@ class OwnedTables:
         if owner is not None and owner != self._pipeline:
             # before the owner changes: a claim that was killed does this again
             if self._adds(spec):
-                self._withdraw_after(store, spec, committed_ms, on_found)
+                self._withdraw_after(store, spec, committed_ms, start_after)
             else:
                 # the position of this pipeline's other tables may be later, and then readers have these changes
                 for half in self._halves_of(spec):

@@ -24,7 +24,7 @@ from ingest.api.notation import from_notation, name_from_bytes, name_to_bytes, t
 from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.record import Record
 from ingest.durable.register import changed
-from sinks.rewriting.rolled_back import Interval, is_in, joined
+from sinks.updates.intervals import Interval, is_in, joined
 
 COUNTED = "counted_letters"
 """Name of the property."""

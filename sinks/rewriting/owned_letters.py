@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ingest.api import RecordPlace, TableSpec
 from sinks.rewriting.counted_letters import CountedLetters, change_counted, counted_letters
-from sinks.rewriting.rolled_back import Interval, add_rolled_back, remove_rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back, remove_rolled_back
+from sinks.updates.intervals import Interval
 from sinks.writing.driver_store import DriverStore
 
 

@@ -1,14 +1,15 @@
 """The tables with deferred updates of one pipeline, on the driver."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ingest.api import Store, TableSpec
-from ingest.api.driver_feature import DriverFeature, DriverTables, Released
+from ingest.api.driver_feature import DriverFeature, DriverTables, Released, StartAfter
 from sinks.owning.owner import release
 from sinks.rewriting.counted_letters import change_counted
-from sinks.rewriting.incomplete_updates import remove_updates
+from sinks.rewriting.incomplete_updates import remove_updates, remove_updates_after
 from sinks.rewriting.owned_letters import OwnedLetters
+from sinks.rewriting.withdrawn_times import withdrawn_times
 from sinks.rowkeys.row_format import UPDATES
 from sinks.table_records import record_updates
 
@@ -40,22 +41,23 @@ class OwnedUpdates(DriverFeature):
                         release(store, spec.name, self._tables.owning - {UPDATES})
         return []
 
-    def withdraw(
-        self,
-        store: Store[Any],
-        spec: TableSpec,
-        first_ms: int,
-        last_ms: int | None = None,
-        on_found: Callable[[int], None] = lambda _newest_ms: None,
-    ) -> None:
-        """Delete the updates; raises as `sinks.rewriting.incomplete_updates.remove_updates`."""
-        remove_updates(store, spec.name, first_ms, last_ms, on_found=on_found)
+    def newest_edge_ms(self) -> int:
+        """Above all withdrawn times, since updates of these do not count; 0 if there are none."""
+        edges = [0]
+        for name, specs in self._tables.owned.items():
+            for spec in specs:
+                if spec.updates is not None:
+                    with self._tables.stores[name].held() as store:
+                        edges.append(withdrawn_times(store, spec.name).last_ms + 1)
+        return max(edges)
 
-    def withdraw_after(
-        self, store: Store[Any], spec: TableSpec, committed_ms: int, on_found: Callable[[int], None]
-    ) -> None:
+    def withdraw(self, store: Store[Any], spec: TableSpec, first_ms: int, last_ms: int) -> None:
+        """Delete the updates; raises as `sinks.rewriting.incomplete_updates.remove_updates`."""
+        remove_updates(store, spec.name, first_ms, last_ms)
+
+    def withdraw_after(self, store: Store[Any], spec: TableSpec, committed_ms: int, start_after: StartAfter) -> None:
         """Delete the updates, and what the table knows of the dead letters among them."""
-        super().withdraw_after(store, spec, committed_ms, on_found)
+        remove_updates_after(store, spec.name, committed_ms, start_after)
         change_counted(store, spec.name, lambda known: known.without_after(committed_ms))
 
     def runs_again(self, first_ms: Mapping[str, int], last_ms: int) -> None:

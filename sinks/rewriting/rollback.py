@@ -18,15 +18,16 @@ from ingest.api.notation import shown
 from ingest.formats.times import moment
 from sinks.rewriting.compaction import SHOWN_ROWS
 from sinks.rewriting.leased_writes import CALL_ROWS, LeasedWrites
-from sinks.rewriting.rolled_back import Interval, Spans, without
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_ranges import rows_in_pages
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
 from sinks.updates.groups import by_row
+from sinks.updates.intervals import Interval, Spans, without
 from sinks.updates.keys import UpdateKey, last_update_id_of, time_of, update_id_of
 from sinks.updates.rollback import Rollback, rollback_of
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 
 @dataclass(slots=True)
@@ -75,6 +76,7 @@ class RangeRollback:
         row_format: of the table.
         interval: batch times to be rolled back.
         taken: the parts of it whose updates are deleted.
+        withdrawn: of the table.
         is_dry_run: count what would be deleted; write nothing.
         check: called with the store before each write; raises if this process may not write any more.
 
@@ -82,7 +84,7 @@ class RangeRollback:
         counts: of all ranges.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each used once
         self,
         calls: StoreCalls,
         table: str,
@@ -90,6 +92,7 @@ class RangeRollback:
         interval: Interval,
         *,
         taken: Sequence[Interval],
+        withdrawn: Withdrawn = NOTHING,
         is_dry_run: bool = False,
         check: Callable[[Store[Any]], None] = lambda _store: None,
     ) -> None:
@@ -98,6 +101,7 @@ class RangeRollback:
         self._first_ms = max(0, interval.first_ms)  # no cell is older
         self._ids = update_id_of(self._first_ms, 0), last_update_id_of(interval.last_ms)
         self._taken = [(update_id_of(max(0, first), 0), last_update_id_of(last)) for first, last in taken]
+        self._withdrawn = withdrawn
         self._is_dry_run = is_dry_run
         self._writes = LeasedWrites(calls, table, row_format, check)
         self._distribution = Distribution.of(row_format.buckets)
@@ -123,7 +127,7 @@ class RangeRollback:
         rows = rows_in_pages(self._calls, self._table, keys, self._distribution, times)
         for _, group in by_row(rows):
             check_running()
-            found = rollback_of((row.key for row in group), *self._ids, self._taken)
+            found = rollback_of((row.key for row in group), *self._ids, self._taken, self._withdrawn)
             self.counts.add(found)
             self._orphaned += found.deletes[: found.orphaned]
             self._others += found.deletes[found.orphaned :]

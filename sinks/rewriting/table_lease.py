@@ -5,7 +5,8 @@ Two processes that rewrote the same rows could write merged rows of intervals th
 the other has rolled back. So a compaction or rollback has the lease while it works, and each process that writes for it
 checks it before each write.
 
-In a store that only one process may write, an owner in another process has ended: the lock of the store excludes it.
+A process that takes over waits for the longest time of a call: what the last owner has checked has happened then. In a
+store that only one process may write, an owner in another process has ended: the lock of the store excludes it.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,8 +20,6 @@ from ingest.durable.property_register import Calls, PropertyRegister, calls_of
 
 LEASE = "lease"
 """Name of the property."""
-LATE_S = 60.0
-"""No call to a store takes longer: what the last owner has checked has happened then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +68,14 @@ def leased(
         ConflictError: another compaction or rollback of the table runs.
         StoreError: the store is unavailable.
     """
+    capabilities = calls(lambda store: store.capabilities)
     with Lease(
         PropertyRegister(calls, table, LEASE),
         what=f'table "{table}"',
         hint="wait until it has ended",
         activity=activity,
-        is_only_writer=calls(lambda store: store.capabilities.written_by_driver),
+        is_only_writer=capabilities.written_by_driver,
         on_wait=on_wait,
-        timing=Timing(late_s=LATE_S, wait=wait),
+        timing=Timing(late_s=capabilities.call_s, wait=wait),
     ) as lease:
         yield LeaseCheck(table, lease.id)

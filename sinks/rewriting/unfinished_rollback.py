@@ -13,7 +13,7 @@ from ingest.durable.property_register import PropertyRegister, calls_of
 from ingest.durable.record import Record
 from ingest.durable.register import changed
 from ingest.formats.times import moment
-from sinks.rewriting.rolled_back import Interval
+from sinks.updates.intervals import Interval
 
 ROLLING_BACK = "rolling_back"
 """Name of the property."""

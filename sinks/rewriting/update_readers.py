@@ -16,6 +16,7 @@ from sinks.scanning.raw_rows import RawRows, StoredUpdate
 from sinks.updates.keys import split_of, time_of
 from sinks.updates.merging import Merging
 from sinks.updates.row_keys import UpdateRowKeys
+from sinks.updates.withdrawn import Withdrawn
 
 
 class MergedReader(TableReader):
@@ -36,7 +37,8 @@ class MergedReader(TableReader):
         self._table = place.table
         self._distribution = Distribution.of(place.recorded.buckets)
         self.keys = UpdateRowKeys()
-        self.rows = MergedRows(place.store, place.table, RowFormat.of(place.recorded), merging)
+        withdrawn = Withdrawn.in_properties(place.recorded.properties, place.table)
+        self.rows = MergedRows(place.store, place.table, RowFormat.of(place.recorded), merging, withdrawn=withdrawn)
 
     @classmethod
     def of(cls, store: Store[Any], table: str, merging: Merging) -> "MergedReader":
@@ -116,7 +118,8 @@ class RawReader(TableReader):
 
     def __init__(self, place: ReaderPlace) -> None:
         self.keys = UpdateRowKeys()
-        self._rows = RawRows(place.store, place.table, RowFormat.of(place.recorded))
+        withdrawn = Withdrawn.in_properties(place.recorded.properties, place.table)
+        self._rows = RawRows(place.store, place.table, RowFormat.of(place.recorded), withdrawn)
 
     def check(self, scan: Scan) -> None:
         """Nothing is refused: update rows have their times, and may have versions."""

@@ -51,6 +51,7 @@ from sinks.updates.keys import (
     update_id_in,
 )
 from sinks.updates.merging import Merging
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -89,18 +90,28 @@ class MergedRows:
         merging: of the table.
         last: update rows that start after this update id are ignored, as those above the mark in a dump. A merged row
             that also covers later ones counts: a compaction merges complete micro-batches only.
+        withdrawn: of the table.
 
     Attributes:
         merge_counts: of all reads so far.
     """
 
     def __init__(
-        self, store: Store[Any], table: str, row_format: RowFormat, merging: Merging, *, last: int = LAST_UPDATE_ID
+        self,
+        store: Store[Any],
+        table: str,
+        row_format: RowFormat,
+        merging: Merging,
+        *,
+        last: int = LAST_UPDATE_ID,
+        withdrawn: Withdrawn = NOTHING,
     ) -> None:
         self._store = store
         self._table = table
         self._merging = merging
         self._last = last
+        self._withdrawn = withdrawn
+        self._last_withdrawn = withdrawn.last_id
         self._distribution = Distribution.of(row_format.buckets)
         self.merge_counts = MergeCounts()
 
@@ -144,7 +155,7 @@ class MergedRows:
         """
         wanted = None if columns is None else tuple(columns)
         rows: list[UpdateRow] = self._at_one_moment(row, wanted, ScanCounts(), list)
-        return list(history_of(rows, self._merging))
+        return list(history_of(rows, self._merging, self._withdrawn))
 
     def rows(self, scan: Scan, counts: ScanCounts | None = None) -> Generator[Row]:
         """As `scan`, without what is known of the merge: the same as `row_of` of its rows, and faster."""
@@ -238,7 +249,7 @@ class MergedRows:
                         continue
                     second = next(found, None)  # reads the first row that follows, too, as does `merge`
                     made: R | None
-                    if second is None and single is not None:
+                    if second is None and single is not None and not self._may_be_withdrawn(first):
                         work.update_rows += 1
                         made = single(row, first.cells)
                     else:
@@ -254,16 +265,19 @@ class MergedRows:
             finally:
                 counts.add(own)
 
+    def _may_be_withdrawn(self, stored: Row) -> bool:
+        return self._last_withdrawn >= 0 and update_id_in(stored.key) <= self._last_withdrawn
+
     def _without_later(self, stored: Iterable[Row]) -> Iterator[Row]:
         return (row for row in stored if update_id_in(row.key) <= self._last)
 
     def _merged(self, rows: Iterable[UpdateRow]) -> MergedRow | None:
-        return merged_row(rows, self._merging)
+        return merged_row(rows, self._merging, self._withdrawn)
 
     def _merged_backward(self, rows: Iterator[UpdateRow]) -> MergedRow | None:
         """The row of which a reverse scan found the update rows; None if they are too many."""
         found = list(islice(rows, _MAX_REVERSED + 1))
-        return None if len(found) > _MAX_REVERSED else merged_row(reversed(found), self._merging)
+        return None if len(found) > _MAX_REVERSED else self._merged(reversed(found))
 
     def _at_one_moment(
         self,

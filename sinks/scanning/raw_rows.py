@@ -14,6 +14,7 @@ from sinks.scanning.merged_rows import update_row
 from sinks.scanning.physical_keys import ranges_of, scan_physical, side_by_side
 from sinks.updates.groups import with_orphans
 from sinks.updates.keys import UpdateKey, range_of
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 
 class RawRow(NamedTuple):
@@ -33,7 +34,7 @@ class StoredUpdate(NamedTuple):
     An update row, and whether it counts.
 
     Attributes:
-        is_orphaned: a merged row covers it, so no read counts it.
+        is_orphaned: a merged row covers it, or its batch time was withdrawn, so no read counts it.
     """
 
     row: RawRow
@@ -53,10 +54,12 @@ class RawRows:
         store: open, for reading or writing.
         table: its name.
         row_format: of the table; it has updates.
+        withdrawn: of the table.
     """
 
-    def __init__(self, store: Store[Any], table: str, row_format: RowFormat) -> None:
+    def __init__(self, store: Store[Any], table: str, row_format: RowFormat, withdrawn: Withdrawn = NOTHING) -> None:
         self._store = store
+        self._withdrawn = withdrawn
         self._table = table
         self._distribution = Distribution.of(row_format.buckets)
 
@@ -97,13 +100,12 @@ class RawRows:
             rows = (RawRow(update_row(self._table, row).key, row.cells) for row in stored)
             for logical, found in groupby(rows, key=attrgetter("key.row")):
                 if _matches(logical, scan.fuzzy):
-                    yield from _in_times(_with_orphans(found, is_reverse=scan.reverse), scan)
+                    yield from _in_times(self._with_orphans(found, is_reverse=scan.reverse), scan)
 
-
-def _with_orphans(rows: Iterator[RawRow], *, is_reverse: bool) -> Iterator[StoredUpdate]:
-    found = with_orphans(list(rows)[::-1] if is_reverse else rows)
-    flagged = (StoredUpdate(row, is_orphaned) for row, is_orphaned in found)
-    return reversed(list(flagged)) if is_reverse else flagged
+    def _with_orphans(self, rows: Iterator[RawRow], *, is_reverse: bool) -> Iterator[StoredUpdate]:
+        found = with_orphans(list(rows)[::-1] if is_reverse else rows, self._withdrawn)
+        flagged = (StoredUpdate(row, is_orphaned) for row, is_orphaned in found)
+        return reversed(list(flagged)) if is_reverse else flagged
 
 
 def _in_times(rows: Iterator[StoredUpdate], scan: Scan) -> Iterator[StoredUpdate]:

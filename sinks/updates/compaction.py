@@ -17,6 +17,7 @@ from typing import NamedTuple
 from sinks.updates.groups import UpdateRow, with_orphans
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import Merging, Unmerged
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 _MIN_ROWS = 2
 _MIB = 1 << 20
@@ -33,6 +34,7 @@ class CompactionRules:
             window. `update_id_of(ms, 0)` is the length of a duration.
         max_rows: rows that are held in memory; a window with more is compacted in parts.
         max_bytes: their bytes, without the merged ones.
+        withdrawn: batch times whose updates are deleted.
 
     Raises:
         ValueError: one of them is out of range.
@@ -42,6 +44,7 @@ class CompactionRules:
     window: int = 0
     max_rows: int = 1_000
     max_bytes: int = 32 * _MIB
+    withdrawn: Withdrawn = NOTHING
 
     def __post_init__(self) -> None:
         if self.window < 0 or self.max_rows < 1 or self.max_bytes < 1:
@@ -74,7 +77,7 @@ class CompactionPart(NamedTuple):
 
     Attributes:
         write: the merged row; durable before anything in `deletes` is deleted.
-        deletes: rows that `write` or a stored row covers.
+        deletes: rows that `write` or a stored row covers, or whose batch times were withdrawn.
         unmerged: rows of a window that could not be merged.
     """
 
@@ -97,7 +100,7 @@ def compaction_of(rows: Iterable[UpdateRow], merging: Merging, rules: Compaction
         rules: which rows are merged.
     """
     window = _Window(merging, rules, None)
-    for row, is_orphaned in with_orphans(rows):
+    for row, is_orphaned in with_orphans(rows, rules.withdrawn):
         if row.key.last >= rules.bound:
             continue
         if is_orphaned:
@@ -119,7 +122,7 @@ class _Window:
 
     Attributes:
         number: of the window; None for a row in several windows.
-        orphaned: keys of rows that a stored row covers.
+        orphaned: keys of rows that do not count.
     """
 
     def __init__(self, merging: Merging, rules: CompactionRules, number: int | None) -> None:

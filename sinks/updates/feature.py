@@ -16,6 +16,7 @@ from sinks.updates.checks import check_updates
 from sinks.updates.options import UpdatesOptions
 from sinks.updates.row_keys import UpdateRowKeys
 from sinks.updates.table_updates import TableUpdates, merging_of
+from sinks.updates.withdrawn import WITHDRAWN
 
 if TYPE_CHECKING:
     from sinks.rewriting.owned_updates import OwnedUpdates
@@ -53,6 +54,7 @@ class Updates(TableFeature[UpdatesOptions]):
     words = "deferred updates"
     needs_ranks = True
     only_named = True
+    read_properties = (WITHDRAWN,)
     read_options = MappingProxyType({"raw": UPDATE_ROW})
 
     @classmethod

@@ -7,6 +7,8 @@ covered rows behind. They are recognised by their keys:
 1. Of rows with one start, only that with the largest end counts.
 2. A row whose start is not after the end of the last merged row that counts does not count.
 
+An update whose batch time was withdrawn does not count either.
+
 Source: HBaseHUT's UpdatesProcessingUtil and HutResultScanner.
 """
 
@@ -17,6 +19,7 @@ from typing import NamedTuple, Protocol, Self, TypeVar
 from ingest.api import Row
 from sinks.updates.keys import UpdateKey
 from sinks.updates.merging import MergedColumns, Merging, Unmerged
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 
 class HasKey(Protocol):
@@ -59,7 +62,7 @@ class HistoryEntry(NamedTuple):
     An update row in the history of its logical row.
 
     Attributes:
-        is_orphaned: a merged row covers it, so it does not count.
+        is_orphaned: a merged row covers it, or its batch time was withdrawn, so it does not count.
         merged: what a read would return if this were the last update row.
     """
 
@@ -77,7 +80,7 @@ class MergedRow(NamedTuple):
         columns: column -> value; of a column in `unmerged` the newest update.
         unmerged: the columns whose updates cannot be merged.
         update_rows: number of update rows that were merged.
-        orphaned: number of update rows that did not count, because a merged row covers them.
+        orphaned: number of update rows that did not count.
     """
 
     row: bytes
@@ -98,69 +101,77 @@ def by_row(rows: Iterable[UpdateRow]) -> Iterator[tuple[bytes, Iterator[UpdateRo
     return groupby(rows, key=lambda row: row.key.row)
 
 
-def with_orphans(rows: Iterable[K]) -> Iterator[tuple[K, bool]]:
+def with_orphans(rows: Iterable[K], withdrawn: Withdrawn = NOTHING) -> Iterator[tuple[K, bool]]:
     """
     Each update row of one logical row, and whether it is an orphaned update, which must not count.
 
     Args:
         rows: of one logical row, in the order of their keys; one row is read ahead.
+        withdrawn: of the table.
     """
     covered = 0  # last update id that a merged row covers
     pending: K | None = None
+    last_id = withdrawn.last_id
     for row in rows:
         if pending is not None:
-            is_orphaned = pending.key.start == row.key.start or pending.key.start <= covered
+            start = pending.key.start
+            is_orphaned = start == row.key.start or start <= covered
+            is_orphaned = is_orphaned or (start <= last_id and withdrawn.has(pending.key))
             yield pending, is_orphaned
             covered = covered if is_orphaned else max(covered, pending.key.end)
         pending = row
     if pending is not None:
-        yield pending, pending.key.start <= covered
+        yield pending, pending.key.start <= covered or withdrawn.has(pending.key)
 
 
-def merged_row(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow | None:
+def merged_row(rows: Iterable[UpdateRow], merging: Merging, withdrawn: Withdrawn = NOTHING) -> MergedRow | None:
     """
-    A logical row, merged of its update rows; None without rows.
+    A logical row, merged of its update rows; None without rows that count.
 
     The updates of a column that is in one row are not merged.
 
     Args:
         rows: of one logical row, in the order of their keys.
         merging: of the table.
+        withdrawn: of the table.
     """
     remaining = iter(rows)
     first, second = next(remaining, None), next(remaining, None)
-    if first is None:
+    if first is None or (second is None and withdrawn.has(first.key)):
         return None
     if second is None:  # as in most groups after a compaction
         columns, unmerged = merging.results(MergedColumns(dict(first.columns)))
         return MergedRow(first.key.row, first.key.last, columns, unmerged, 1, 0)
-    return _of_several(chain((first, second), remaining), merging)
+    return _of_several(chain((first, second), remaining), merging, withdrawn)
 
 
-def _of_several(rows: Iterable[UpdateRow], merging: Merging) -> MergedRow:
+def _of_several(rows: Iterable[UpdateRow], merging: Merging, withdrawn: Withdrawn) -> MergedRow | None:
     merger = merging.merger()
     last = count = orphaned = 0
-    for row, is_orphaned in with_orphans(rows):
+    for row, is_orphaned in with_orphans(rows, withdrawn):
         key = row.key
         if is_orphaned:
             orphaned += 1
         else:
             merger.add(row.columns)
             last, count = key.last, count + 1
+    if not count:
+        return None
     columns, unmerged = merging.results(merger.merged())
     return MergedRow(key.row, last, columns, unmerged, count, orphaned)
 
 
-def history_of(rows: Iterable[UpdateRow], merging: Merging) -> Iterator[HistoryEntry]:
+def history_of(rows: Iterable[UpdateRow], merging: Merging, withdrawn: Withdrawn = NOTHING) -> Iterator[HistoryEntry]:
     """
     The history of one logical row, oldest first.
 
     Args:
         rows: of one logical row, in the order of their keys.
         merging: of the table.
+        withdrawn: of the table.
     """
     merger = merging.merger()
-    for row, is_orphaned in with_orphans(rows):
+    for row, is_orphaned in with_orphans(rows, withdrawn):
         if not is_orphaned:
             merger.add(row.columns)
         yield HistoryEntry(row, is_orphaned, merging.results(merger.merged()))

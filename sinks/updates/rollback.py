@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sinks.updates.groups import UpdateRow, with_orphans
 from sinks.updates.keys import UpdateKey
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 
 class Rollback(NamedTuple):
@@ -30,7 +31,13 @@ class Rollback(NamedTuple):
     orphaned: int = 0
 
 
-def rollback_of(keys: Iterable[UpdateKey], first: int, last: int, taken: Sequence[tuple[int, int]]) -> Rollback:
+def rollback_of(
+    keys: Iterable[UpdateKey],
+    first: int,
+    last: int,
+    taken: Sequence[tuple[int, int]],
+    withdrawn: Withdrawn = NOTHING,
+) -> Rollback:
     """
     The rollback of the updates from one id to another.
 
@@ -41,10 +48,11 @@ def rollback_of(keys: Iterable[UpdateKey], first: int, last: int, taken: Sequenc
         first: first update id of the interval.
         last: last update id of the interval.
         taken: first and last update ids of the parts of the interval whose rows are deleted.
+        withdrawn: of the table.
     """
     deletes: dict[bool, list[UpdateKey]] = {True: [], False: []}
     straddling: list[UpdateKey] = []
-    for (key, _), is_orphaned in with_orphans(UpdateRow(key, {}) for key in keys):
+    for (key, _), is_orphaned in with_orphans((UpdateRow(key, {}) for key in keys), withdrawn):
         if any(begin <= key.start and key.last <= end for begin, end in taken):
             deletes[is_orphaned].append(key)
         elif not is_orphaned and key.start <= last and first <= key.last:

@@ -36,9 +36,11 @@ from sinks.feed.change_feed import ChangeFeed, MergeRequest, Shard, SplitRequest
 from sinks.feed.leases import GroupRecord, ShardLease
 from sinks.owning.committed_position import CommittedPosition, FormerOwners
 from sinks.rewriting.counted_letters import CountedLetters, CountedRun
-from sinks.rewriting.rolled_back import Interval, RolledBack
+from sinks.rewriting.rolled_back import RolledBack
 from sinks.rewriting.unfinished_rollback import UnfinishedRollback
 from sinks.rocksdb.tables import TableRecord
+from sinks.updates.intervals import Interval
+from sinks.updates.withdrawn import Withdrawn
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = CommittedPosition(-1, {"t": {"0": 7}}, {"t": "id"})
@@ -86,6 +88,7 @@ EXAMPLES: list[Record] = [
     FormerOwners({"p": COMMITTED}),
     COMMITTED,
     RolledBack((Interval(1, 2), Interval(5, 5))),
+    Withdrawn((Interval(1, 2), Interval(5, 5))),
     UnfinishedRollback(Interval(1, 5), (Interval(1, 2), Interval(5, 5))),
     CachedSchema("https://r", 7, SchemaType.AVRO, b'"int"', (b"\xff",)),
 ]

@@ -15,8 +15,9 @@ from sinks.dumps.layout import LOCK
 from sinks.dumps.reader import DumpReader
 from sinks.files.local_root import LocalRoot
 from sinks.files.register import RootRegister
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.table_lease import LEASE
+from sinks.updates.intervals import Interval
 from tests.support.archives import START_S, Writer, event, visible
 from tests.support.checkpoint import acknowledge
 from tests.support.counters import HOUR, T, commit, opened, written

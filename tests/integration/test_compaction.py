@@ -14,13 +14,14 @@ from ingest.formats.times import moment
 from sinks.hbase.settings import HBaseSettings
 from sinks.hbase.store import HBaseStore
 from sinks.owning.committed_position import COMMITTED, CommittedPosition
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.distribution import Distribution
 from sinks.rowkeys.mutations import with_physical_keys
 from sinks.rowkeys.row_format import UPDATES, RowFormat
 from sinks.scanning.update_rows import update_rows
 from sinks.updates.groups import by_row, merged_row
+from sinks.updates.intervals import Interval
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.commands import Folder
 from tests.support.counters import HOUR, IDENTITY, T

@@ -27,6 +27,7 @@ from sinks.scanning.partitions import EVERYTHING, divided_table
 from sinks.updates.feature import Updates
 from sinks.updates.keys import last_update_id_of
 from sinks.updates.table_updates import merging_of
+from sinks.updates.withdrawn import NOTHING, Withdrawn
 
 FEW_ROWS = 1_000
 """Tables with at most so many rows are one range, and in most cases one file."""
@@ -199,11 +200,13 @@ class DumpSources:
         feed = _positions(store, table)  # before any row is read
         recorded = recorded_of(store, table)
         rows = RowFormat.of(recorded)
-        last = 0
+        last, withdrawn = 0, NOTHING
         if rows.updates:
             declared = planned_in(self._configuration, name, table, Updates(), self._catalog)
             merging_of(table, rows.updates, declared)  # raises if they differ
-            text = store.properties(table).get(COMMITTED)
+            found = store.properties(table)  # of one moment
+            withdrawn = Withdrawn.in_properties(found, table)
+            text = found.get(COMMITTED)
             last = 0 if text is None else last_update_id_of(CommittedPosition.of(text, table).time_ms)
         parts = 1 if _has_few_rows(store, table) else min_ranges
         keys = row_keys(recorded)
@@ -214,7 +217,7 @@ class DumpSources:
             read.append(blobs.value_table)
         return PlannedTable(
             name,
-            DumpTarget(table, rows, last),
+            DumpTarget(table, rows, last, withdrawn),
             DumpRange.numbered(table, [keys for partition in divided for keys in partition]),
             () if spec is None else spec.families,
             is_exact=name in self.views,

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from ingest.api import TopicPartition
 from ingest.clock import now_ms
@@ -22,17 +23,25 @@ _log = logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class _Findings(Record, kind="record of large record batches"):
+class _Findings(Record, kind="record of large record batches", format=2):
     """
     The file `quarantine` of a checkpoint.
 
     Attributes:
         at_ms: time of the newest finding.
         batches: those that the pipeline has not read past; partition and offsets as in `LargeBatch`.
+        left_out: number of the newest micro-batch that leaves records out and adds to rows, and a time: at later batch
+            times it has left them out in all its attempts.
     """
 
     at_ms: int = 0
     batches: tuple[LargeBatch, ...] = ()
+    left_out: tuple[int, int] = (-1, 0)
+
+    @classmethod
+    def upgraded(cls, content: dict[str, Any], number: int) -> dict[str, Any]:  # noqa: ARG003 - there is one
+        """The record of an earlier build, without `left_out`."""
+        return {**content, "left_out": (-1, 0)}
 
     def is_near(self, ranges: Ranges) -> bool:
         """Whether ranges of offsets may reach one of the batches; all of these are ahead of the ranges."""
@@ -45,7 +54,7 @@ class _Findings(Record, kind="record of large record batches"):
 
     def with_found(self, found: Examination, at_ms: int) -> "_Findings":
         """These and what was found."""
-        return _Findings(at_ms, tuple(sorted({*self.batches, *found.large})))
+        return replace(self, at_ms=at_ms, batches=tuple(sorted({*self.batches, *found.large})))
 
 
 class QueryGuard:
@@ -56,13 +65,21 @@ class QueryGuard:
     begun before this start of the query, its Spark job has failed, or something was found within the last hour, or the
     file `quarantine` of the checkpoint names a record batch ahead.
 
+    A micro-batch that leaves records out may have begun with them. If its events add to rows, updates of these records
+    would stay beside their dead letters. So it ends, and the next start of the pipeline withdraws what it has written
+    and gives it another time, as if the configuration had changed.
+
     Args:
         checkpoint: of the query, locked.
+        adds_to_rows: whether events of the pipeline add to rows.
         clock_ms: the wall clock.
     """
 
-    def __init__(self, checkpoint: Checkpoint, clock_ms: Callable[[], int] = now_ms) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, *, adds_to_rows: bool = False, clock_ms: Callable[[], int] = now_ms
+    ) -> None:
         self._checkpoint = checkpoint
+        self._adds_to_rows = adds_to_rows
         self._clock_ms = clock_ms
         self._file = checkpoint.folder / "quarantine"
         self._quarantine: Quarantine | None = None
@@ -99,7 +116,10 @@ class QueryGuard:
         found = self._examine(quarantine, ranges)
         guarded = quarantine.guarded(ranges, batch_time_ms, found)
         self._guarded = None if guarded is None else batch_id
-        return guarded
+        if guarded is None or not (self._adds_to_rows and guarded.counts.records):
+            return guarded
+        has_begun = has_failed or batch_id == self._begun
+        return guarded._replace(must_renew=not self._leaves_out_from_start(batch_id, batch_time_ms, has_begun))
 
     def explains_death(self) -> int | None:
         """
@@ -116,15 +136,28 @@ class QueryGuard:
         found = self._examine(self._quarantine, offset_ranges(self._checkpoint, batch_id))
         return batch_id if found.large or found.is_heavy else None
 
+    def _leaves_out_from_start(self, batch_id: int, batch_time_ms: int, has_begun: bool) -> bool:  # noqa: FBT001
+        """Whether a micro-batch leaves the same records out in all its attempts; if not, the next start renews it."""
+        number, time_ms = self._findings.left_out
+        if batch_id == number and batch_time_ms > time_ms:
+            return True
+        left_out = batch_id, batch_time_ms if has_begun else batch_time_ms - 1
+        self._store(replace(self._findings, left_out=left_out))
+        if has_begun:
+            self._checkpoint.note_configuration("")
+        return not has_begun
+
     def _examine(self, quarantine: Quarantine, ranges: Ranges) -> Examination:
         found = quarantine.examine(ranges)
         if found.large or found.is_heavy:
-            findings = self._findings.ahead_of(ranges).with_found(found, self._clock_ms())
-            self._checkpoint.check_locked()
-            with file_errors(self._file):
-                write_durably(self._file, findings.to_bytes())
-            self._findings = findings
+            self._store(self._findings.ahead_of(ranges).with_found(found, self._clock_ms()))
         return found
+
+    def _store(self, findings: _Findings) -> None:
+        self._checkpoint.check_locked()
+        with file_errors(self._file):
+            write_durably(self._file, findings.to_bytes())
+        self._findings = findings
 
     def _stored(self) -> _Findings:
         with file_errors(self._file):

@@ -50,8 +50,9 @@ from sinks.feed.feature import Feed
 from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.owned_updates import OwnedUpdates
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.updates.feature import Updates
+from sinks.updates.intervals import Interval
 from sinks.writing.driver_store import DriverStore
 
 

@@ -8,7 +8,7 @@ from ingest.dead_letters.replay_batches import SkipReason
 from ingest.formats.times import moment
 from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.owned_letters import CountedRecords
-from sinks.rewriting.rolled_back import Interval, is_in
+from sinks.updates.intervals import Interval, is_in
 
 
 class BatchNotLoggedError(ConflictError):

@@ -15,8 +15,9 @@ from ingest.plan.stores import reading_store
 from ingest.service.replay.plan import BatchKind, ReplayBatch
 from ingest.spark.streaming.batch_log import LoggedBatch, offsets_in
 from sinks.rewriting.counted_letters import CountedRun, counted_letters
-from sinks.rewriting.rolled_back import Interval, is_in, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.updates.feature import Updates
+from sinks.updates.intervals import Interval, is_in
 
 RolledBack = Mapping[str, frozenset[int]]
 """Table with deferred updates -> the times of micro-batches that were rolled back from it, and are not in it again."""

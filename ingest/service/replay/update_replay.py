@@ -153,7 +153,7 @@ class UpdateReplay:
         self._is_running = True
         self.check_locked()
         if time_ms is None:
-            newest_ms = max(self._committed.time_ms, newest_time(self._times) or 0)
+            newest_ms = max(self._committed.time_ms, newest_time(self._times) or 0, self._tables.newest_edge_ms())
             time_ms = max(self._clock(), newest_ms + MIN_GAP_MS)
             stored = UnfinishedReplay(time_ms, self._clock(), content, self._fingerprint)
             self._store(stored)
@@ -251,7 +251,7 @@ class UpdateReplay:
         _log.warning("a replay that was interrupted cannot run as it was; it is taken back", time_ms=stored.time_ms)
         times = BatchTimes(self._times, self._clock)
         times.start_after(stored.time_ms)
-        self._tables.remove_uncommitted(times.start_after)
+        self._tables.remove_uncommitted(times.start_after_now)
         self._tables.roll_forward()
         self._committed = self._tables.newest() or self._committed
 

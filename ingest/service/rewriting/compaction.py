@@ -41,6 +41,7 @@ from sinks.rewriting.compaction import (
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, leased
 from sinks.rewriting.unfinished_rollback import refuse_unfinished
+from sinks.rewriting.withdrawn_times import withdrawn_times
 from sinks.scanning.partitions import Range
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.feature import Updates
@@ -251,7 +252,11 @@ def _prepared(
     if committed is None:
         return None
     older_than_ms, window_ms = round(options.older_than * 1000), round(options.window * 1000)
-    rules = CompactionRules(bound_of(committed.time_ms, older_than_ms), update_id_of(window_ms, 0))
+    rules = CompactionRules(
+        bound_of(committed.time_ms, older_than_ms),
+        update_id_of(window_ms, 0),
+        withdrawn=withdrawn_times(store, declared.name),  # after the committed position was read
+    )
     return CompactionTarget(declared.name, row_format, rules, is_dry_run), ranges
 
 

@@ -32,7 +32,7 @@ from ingest.service.jobs.place import Place
 from ingest.service.rewriting.table_group import OldestPosition, TableGroup
 from ingest.service.rewriting.updates_job import UpdatesJob, rows_and_ranges
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
-from sinks.rewriting.rolled_back import Interval, add_rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LeaseCheck, leased
 from sinks.rewriting.unfinished_rollback import (
@@ -41,8 +41,10 @@ from sinks.rewriting.unfinished_rollback import (
     note_rollback,
     unfinished_rollback,
 )
+from sinks.rewriting.withdrawn_times import withdrawn_times
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import Range
+from sinks.updates.intervals import Interval
 
 
 class AboveCommittedPositionError(ConflictError):
@@ -194,6 +196,7 @@ def rollback_steps(
         rolled_back = [interval] if unfinished is None else [*unfinished.intervals]
         for is_plan in (True, False) if unfinished is None else (False,):
             row_format, ranges = calls(partial(_prepared, declared=declared))
+            withdrawn = calls(partial(withdrawn_times, table=table))
             check_complete(group.oldest_committed(table), table, interval)
             group.check_no_replay()
             passed = RangeRollback(
@@ -202,6 +205,7 @@ def rollback_steps(
                 row_format,
                 interval,
                 taken=rolled_back,
+                withdrawn=withdrawn,
                 is_dry_run=is_plan or place.is_dry_run,
                 check=check,
             )

@@ -1,6 +1,6 @@
 """Why a micro-batch is not acknowledged, other than the error of a destination or a source."""
 
-from ingest.api import IngestError
+from ingest.api import Disposition, IngestError
 
 
 class AbandonedError(IngestError):
@@ -8,6 +8,14 @@ class AbandonedError(IngestError):
 
     code = "abandoned"
     remedy = "Start the service again; raise `stop_timeout` if this is frequent."
+
+
+class RunsAnewError(IngestError):
+    """A micro-batch that has begun leaves records out, and its events add to rows: it runs again at a later time."""
+
+    code = "runs_anew"
+    disposition = Disposition.RETRY
+    remedy = "Nothing: the pipeline restarts by itself, and withdraws what the micro-batch has written."
 
 
 class BatchFailedError(IngestError):

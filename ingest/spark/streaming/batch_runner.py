@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ingest import failpoint
+from ingest.amounts import counted
 from ingest.api import (
     Committer,
     ConfigError,
@@ -41,7 +42,7 @@ from ingest.receipt import Counts, Receipt, TaskStatus, worst_of
 from ingest.retry import Retry
 from ingest.spark.errors import translated
 from ingest.spark.jobs.task_errors import TaskUnavailableError
-from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError
+from ingest.spark.streaming.batch_errors import AbandonedError, BatchFailedError, RunsAnewError
 from ingest.spark.streaming.batch_observer import BatchObserver
 from ingest.spark.streaming.batch_tasks import BatchTasks
 from ingest.spark.streaming.batch_time import BatchTimes
@@ -273,7 +274,7 @@ class BatchRunner(LoopHost):
             splits=self._ranked(splits) if self._needs_splits else (),
         )
         self._frame, self._guard = frame, partial(guard, batch_time_ms)
-        self._guarded = self.until_possible(partial(self._guard, False))
+        self._guarded = self._guarded_now(has_failed=False)
         counts, dead_letters = run_until_durable(
             micro_batch, self._committers, self, on_attempt=self._attempted, check=partial(self._check, batch_time_ms)
         )
@@ -292,6 +293,21 @@ class BatchRunner(LoopHost):
         self._limiter.finish(counts.records)
         self._observer.durable(batch_id, batch_time_ms, counts, self._clock() - started)
         self._before_commit()
+
+    def _guarded_now(self, *, has_failed: bool) -> Guarded | None:
+        """
+        What to run in place of the micro-batch; None to run it as it is.
+
+        Raises:
+            RunsAnewError: it must run at another time.
+        """
+        guarded = self.until_possible(partial(self._guard, has_failed))
+        if guarded is not None and guarded.must_renew:
+            raise RunsAnewError(
+                f"{counted(guarded.counts.records, 'record')} of a micro-batch that has begun cannot be read; it runs "
+                "again without them, at a later time"
+            )
+        return guarded
 
     def _ranked(self, splits: Callable[[], Iterable[RecordPlace] | None]) -> tuple[RecordPlace, ...]:
         places = self.until_possible(splits)
@@ -332,43 +348,46 @@ class BatchRunner(LoopHost):
         self._check_not_stopping()
         self._confirm_owner()
         max_tasks = 1 if on_one_slot else self._max_tasks
-        waits = retries = 0
-        while True:
-            started = self._clock()
-            if self._taps is not None:
-                spec = replace(spec, taps=self._taps.of(self._pipeline))
-            frame = self._frame if self._guarded is None else self._guarded.frame
-            if frame is None:
-                raise LifecycleError("tasks run only within a batch")
-            try:
-                with self._stage(), self._watched():
-                    receipts = self._tasks.run(frame, spec, max_tasks)
-            except (Py4JError, PySparkException, StoreUnavailableError) as error:
-                if self._stopping.is_set():
-                    # no chained exception, as in `on_batch`
-                    raise AbandonedError("the service stops while tasks run") from None
-                cause = error if isinstance(error, StoreUnavailableError) else translated(error)
-                if cause is not None and cause.disposition is Disposition.RETRY:
-                    waits += 1
-                    self.blocked(cause.code, str(cause), waits)
-                    continue
-                if cause is not None:
-                    raise cause from error
-                retries += 1
-                if retries > JOB_RETRIES:
-                    raise
-                # Spark's own log of failed tasks is off
-                _log.warning("a Spark job failed", pipeline=self._pipeline, retry=retries, reason=str(error))
-                text = f"a Spark job failed, retry {retries} of {JOB_RETRIES}"
-                self.blocked(TaskUnavailableError.code, text, retries)
-                if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
-                    self._guarded = self.until_possible(partial(self._guard, True))
-            else:
-                self._check_not_stopping()
-                self._tasks_s = self._clock() - started
-                if self._taps is not None:
-                    _deliver(receipts, self._taps)
-                return receipts
+        until_available = Retry(pauses_s=BACK_OFF_S)
+
+        def pause(error: IngestError, seconds: float) -> None:
+            self._wait_blocked(error.code, str(error), seconds)
+
+        retry = Retry(pauses_s=BACK_OFF_S, attempts=1 + JOB_RETRIES, is_transient=_is_of_spark)
+        return retry.run(
+            lambda: until_available.run(partial(self._run_job, spec, max_tasks), pause=pause), pause=self._job_failed
+        )
+
+    def _run_job(self, spec: TaskSpec, max_tasks: int | None) -> Sequence[Receipt]:
+        started = self._clock()
+        if self._taps is not None:
+            spec = replace(spec, taps=self._taps.of(self._pipeline))
+        frame = self._frame if self._guarded is None else self._guarded.frame
+        if frame is None:
+            raise LifecycleError("tasks run only within a batch")
+        try:
+            with self._stage(), self._watched():
+                receipts = self._tasks.run(frame, spec, max_tasks)
+        except (Py4JError, PySparkException, StoreUnavailableError) as error:
+            if self._stopping.is_set():
+                # no chained exception, as in `on_batch`
+                raise AbandonedError("the service stops while tasks run") from None
+            cause = error if isinstance(error, StoreUnavailableError) else translated(error)
+            if cause is None or cause is error:
+                raise
+            raise cause from error
+        self._check_not_stopping()
+        self._tasks_s = self._clock() - started
+        if self._taps is not None:
+            _deliver(receipts, self._taps)
+        return receipts
+
+    def _job_failed(self, error: Exception, seconds: float) -> None:
+        """Wait before a Spark job that failed for an external reason runs again."""
+        _log.warning("a Spark job failed", pipeline=self._pipeline, reason=str(error))  # Spark's own log of it is off
+        self._wait_blocked(TaskUnavailableError.code, "a Spark job failed, and runs again", seconds)
+        if self._guarded is None and isinstance(error, PySparkException | Py4JJavaError):  # the JVM lives
+            self._guarded = self._guarded_now(has_failed=True)
 
     def until_possible(self, action: Callable[[], T]) -> T:
         """
@@ -406,6 +425,10 @@ class BatchRunner(LoopHost):
         self._observer.blocked(code, message)
         if self._stopping.wait(seconds):
             raise AbandonedError(f"the service stops while blocked: {message}") from None
+
+
+def _is_of_spark(error: Exception) -> bool:
+    return isinstance(error, Py4JError | PySparkException)
 
 
 def _deliver(receipts: Sequence[Receipt], taps: Taps) -> None:

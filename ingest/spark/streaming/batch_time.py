@@ -130,17 +130,20 @@ class BatchTimes:
             if time_ms > (self._read(_FLOOR) or 0):
                 write_durably(self._folder / _FLOOR, str(time_ms).encode())
 
-    def start_after_now(self) -> int:
+    def start_after_now(self, time_ms: int = 0) -> int:
         """
         Make the first batch later than the present time, too; returns the time that it is later than.
+
+        Args:
+            time_ms: as in `start_after`.
 
         Raises:
             StoreUnavailableError: the time cannot be stored now.
             IntegrityError: the disk failed.
         """
-        now_ms = self._now_ms()
-        self.start_after(now_ms)
-        return self._read(_FLOOR) or now_ms
+        latest_ms = max(self._now_ms(), time_ms)
+        self.start_after(latest_ms)
+        return self._read(_FLOOR) or latest_ms
 
     def _of(self, batch_id: int) -> int:
         known = self._read(str(batch_id))

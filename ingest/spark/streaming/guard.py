@@ -16,11 +16,14 @@ class Guarded(NamedTuple):
         frame: the records that are read.
         dead_letters: for those that are not.
         counts: of those that are not.
+        must_renew: whether the micro-batch may have written updates of those that are not: it must end, and run again
+            at another time.
     """
 
     frame: DataFrame
     dead_letters: tuple[bytes, ...]
     counts: Counts
+    must_renew: bool = False
 
 
 Guard = Callable[[int, bool], Guarded | None]

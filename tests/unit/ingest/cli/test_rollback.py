@@ -3,10 +3,11 @@
 import pytest
 
 from ingest.formats.times import moment
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.update_rows import update_rows
+from sinks.updates.intervals import Interval
 from sinks.updates.keys import time_of
 from tests.support.counters import HOUR, T, commit, opened, written
 

@@ -19,9 +19,10 @@ from ingest.service.jobs.job_run import JobContext, JobRun, Progress
 from ingest.service.rewriting.compaction import Compaction
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError
 from ingest.service.stores import SharedStores
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.table_lease import LEASE
 from sinks.rocksdb.store import RocksDBStore
+from sinks.updates.intervals import Interval
 from sinks.updates.options import CompactionOptions
 from tests.support.counters import HOUR, T, commit, opened, written
 from tests.support.endpoint import serving_jobs

@@ -51,15 +51,17 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.memory import MemoryStore
 from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction, bound_of
-from sinks.rewriting.rolled_back import is_in, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.store_calls import StoreCalls
 from sinks.rewriting.table_lease import LEASE
+from sinks.rewriting.withdrawn_times import withdrawn_times
 from sinks.rowkeys.row_format import RowFormat
 from sinks.scanning.partitions import EVERYTHING
 from sinks.scanning.update_rows import update_rows
 from sinks.table_records import ensure_declared
 from sinks.updates.compaction import CompactionRules
 from sinks.updates.groups import by_row, merged_row
+from sinks.updates.intervals import is_in
 from sinks.updates.keys import update_id_of
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
@@ -101,16 +103,36 @@ class KilledError(Exception):
 
 
 class Killable(MemoryStore):
-    """A memory store whose rows survive a close; it ends the process before a writing call."""
+    """
+    A memory store whose rows survive a close; it ends the process before a writing call.
+
+    Attributes:
+        sent: calls of tasks with which the process has ended; the store executes them later.
+    """
 
     calls_left: int | None = None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[tuple[str, Sequence[Mutation]]] = []
+        self.is_written_by_tasks = False
 
     def close(self) -> None:
         pass
 
     def apply(self, table: str, mutations: Sequence[Mutation]) -> None:
-        self.step()
+        try:
+            self.step()
+        except (KilledError, StoreUnavailableError):
+            if self.is_written_by_tasks:
+                self.sent.append((table, mutations))
+            raise
         super().apply(table, mutations)
+
+    def execute_late(self) -> None:
+        """Execute the calls of processes that have ended."""
+        while self.sent:
+            super().apply(*self.sent.pop())
 
     def remove_rows(self, table: str, deletes: Sequence[Delete]) -> None:
         self.step()
@@ -200,15 +222,7 @@ class World:
         if forgets and self.folder.exists():
             kept = self.folder.with_name("kept")
             self.folder.rename(kept)
-            try:
-                self._start()
-            except ConflictError as error:
-                if error.code != "committed_positions_differ":
-                    raise
-                self._end()  # killed between two positions: only its checkpoint knows which table has the micro-batch
-                shutil.rmtree(self.folder)
-                kept.rename(self.folder)
-                return
+            self._start()
             shutil.rmtree(kept)
             resumed = self._live().resume_at() or {"t": dict.fromkeys(map(str, PARTITIONS), 0)}
             position = {int(partition): offset for partition, offset in resumed["t"].items()}
@@ -227,9 +241,10 @@ class World:
         committed = self._group().oldest_committed("hits")
         if committed is None:
             return
-        rules = CompactionRules(bound_of(committed.time_ms, 0), update_id_of(window_ms, 0), max_rows=3)
+        bound, window = bound_of(committed.time_ms, 0), update_id_of(window_ms, 0)
         with self._killed_at(kill):
             for table in TABLES:
+                rules = CompactionRules(bound, window, max_rows=3, withdrawn=withdrawn_times(self.store, table))
                 target = CompactionTarget(table, RowFormat.recorded(self.store, table), rules)
                 assert RangeCompaction(self.calls, target, MERGING).run(EVERYTHING) is None
 
@@ -300,9 +315,9 @@ class World:
         for table in TABLES:
             sums[table] = {}
             for row, rows in by_row(update_rows(self.store, table, RowFormat.recorded(self.store, table))):
-                merged = merged_row(rows, MERGING)
-                assert merged is not None
-                sums[table][row] = int(merged.columns[b"c:n"])
+                merged = merged_row(rows, MERGING, withdrawn_times(self.store, table))
+                if merged is not None:  # else all of them are withdrawn
+                    sums[table][row] = int(merged.columns[b"c:n"])
         return sums
 
     def _load(self) -> Any:
@@ -342,6 +357,7 @@ class World:
         )
         self._tables.claim(KafkaSource(KAFKA, driver_context(self.folder)), lambda *_batch: None)
         checkpoint.note_configuration(fingerprint)
+        self.store.execute_late()
 
     def _end(self) -> None:
         self._opened.close()
@@ -350,7 +366,7 @@ class World:
     @contextmanager
     def _killed_at(self, kill: int | None) -> Iterator[None]:
         """The block ends with the process before its writing call of this number, or at its end."""
-        self.store.calls_left = kill
+        self.store.calls_left, self.store.is_written_by_tasks = kill, False
         try:
             yield
         except (KilledError, StoreUnavailableError):  # a sender makes this one of it
@@ -388,6 +404,7 @@ class World:
         splits: dict[int, list[tuple[bytes, int]]] = {}
         for number, (partition, _, row, value) in enumerate(events(begins, ends, self._note)):
             splits.setdefault(partition if self._combines else number, []).append((row, value))
+        self.store.is_written_by_tasks = True
         for task in range(self._tasks):
             sink = sink_of(
                 [DirectSender(self.store)],
@@ -407,6 +424,7 @@ class World:
                             sink.add(table, Put(row, {b"c:n": b"%d" % value}, time_ms))
                     sink.split_end()
             sink.flush()
+        self.store.is_written_by_tasks = False
 
     def _replay(self, wanted: UnfinishedBatch, batch: Counted, again: str) -> int:
         """Replay a micro-batch as `attr2hbase replay` does; returns its new time."""

@@ -32,6 +32,7 @@ from ingest.testing.tables import scanned
 from sinks.memory import MemoryStore
 from sinks.owning.committed_position import COMMITTED, FORMER, OWNER, CommittedPosition
 from sinks.rewriting.counted_letters import change_counted, counted_letters
+from sinks.rewriting.withdrawn_times import withdrawn_times
 from sinks.updates.keys import UpdateKey, update_id_of
 from sinks.writing.driver_store import DriverStore
 from tests.support.checkpoint import acknowledge
@@ -43,6 +44,14 @@ SUMS = '{"processor": "sum"}'
 TABLES = ("hits", "bytes")
 FINGERPRINT = "as before"
 SPEC = TableSpec("hits", (FamilySpec(b"c"),), updates=SUMS)
+
+
+class KilledError(Exception):
+    """The process is killed here."""
+
+
+def kill() -> None:
+    raise KilledError
 
 
 class Kept(MemoryStore):
@@ -198,6 +207,32 @@ def test_uncommitted_batch_with_another_configuration_starts_anew_at_a_later_tim
     tables.complete(1, renewed)
     service.start(fingerprint="corrected once more", now_ms=9_000)
     assert (service.times_in("hits"), service.times.of(1)) == ([1_000, renewed], renewed)
+
+
+def test_batch_that_was_withdrawn_before_a_kill_starts_anew_also_with_its_former_configuration(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """HBase's delete markers would hide what it writes at its old time, and no read would count it."""
+    time_ms = service.interrupted()
+    with monkeypatch.context() as killed:
+        killed.setattr(BatchTimes, "renew", lambda *_arguments: kill())
+        with pytest.raises(KilledError):
+            service.start(fingerprint="another", now_ms=2_000)
+    assert withdrawn_times(service.store, "hits").has_time(time_ms)
+    service.start(now_ms=3_000)
+    assert service.times.of(1) >= 3_000
+    assert service.withdrawn[-1] == (1, time_ms)
+    service.start(now_ms=4_000)
+    assert service.times.of(1) < 4_000, "it is withdrawn once"
+
+
+def test_no_batch_gets_a_withdrawn_time_though_checkpoint_and_clock_are_lost(service: Service) -> None:
+    service.interrupted()
+    service.start(fingerprint="another", now_ms=5_000)
+    withdrawn_ms = withdrawn_times(service.store, "hits").last_ms
+    shutil.rmtree(service.folder)
+    service.start(now_ms=10)
+    assert service.plan(0, 10) > withdrawn_times(service.store, "hits").last_ms >= withdrawn_ms
 
 
 def test_start_of_a_driver_that_another_one_has_replaced_changes_nothing(service: Service) -> None:
@@ -732,8 +767,10 @@ def test_new_checkpoint_is_refused_if_a_topic_was_recreated(service: Service, mo
 
 def test_committed_position_without_topic_ids_is_as_before(service: Service) -> None:
     committed = CommittedPosition(5, {"t": {"0": 1}})
-    assert committed.to_text() == '{"format":1,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
+    assert committed.to_text() == '{"after_ms":-1,"format":2,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
     assert CommittedPosition.of(committed.to_text(), "hits") == committed
+    of_0_2_0 = '{"format":1,"offsets":{"t":{"0":1}},"time_ms":5,"topic_ids":{}}'
+    assert CommittedPosition.of(of_0_2_0, "hits") == committed
 
 
 class TestLostPlan:

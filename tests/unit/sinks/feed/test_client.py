@@ -17,8 +17,10 @@ from sinks.feed.errors import (
     TrimmedError,
 )
 from sinks.memory import MemoryStore
+from sinks.rewriting.withdrawn_times import withdraw_times
 from sinks.rocksdb.settings import RocksDBSettings
 from sinks.rocksdb.store import RocksDBStore
+from sinks.updates.intervals import Interval
 from tests.support.clock import Clock
 from tests.support.feeds import DAY_MS, HOUR_MS, FeedFixture, T
 
@@ -53,6 +55,29 @@ def client(store: Store[Any], clock: Clock[int]) -> FeedClient:
 
 def rows(page: FeedPage) -> list[bytes]:
     return [record.change.row for record in page.records]
+
+
+def test_changes_of_a_withdrawn_time_are_left_out_and_pages_go_on(
+    store: Store[Any], writer: FeedFixture, client: FeedClient
+):
+    """A call of a killed process may be executed after the withdrawal of its updates; the feed has them too."""
+    for time_ms in (T, T + 1, T + 2, T + 5):
+        writer.batch(
+            {
+                b"%d-%d" % (time_ms - T, row): [Put(b"%d-%d" % (time_ms - T, row), {b"d:a": b"1"}, time_ms)]
+                for row in range(3)
+            },
+            time_ms,
+        )
+    withdraw_times(store, "orders", Interval(T + 1, T + 2))
+    found: list[bytes] = []
+    iterator: str | None = client.iterator(1, OLDEST)
+    while iterator is not None:
+        page = client.records(iterator, 2)
+        assert page.records or page.behind_ms == 0
+        found += rows(page)
+        iterator = page.next_iterator if page.behind_ms else None
+    assert found == [b"0-0", b"0-1", b"0-2", b"5-0", b"5-1", b"5-2"]
 
 
 def test_4c1_changes_of_a_row_come_in_their_order(writer: FeedFixture, client: FeedClient):

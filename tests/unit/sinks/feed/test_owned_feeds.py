@@ -361,8 +361,7 @@ def test_deferred_updates_are_rolled_back_with_their_changes(store: Refusing) ->
     tables.move(CommittedPosition(1_000, {}))
     tables.roll_forward()
     assert committed_of(store).time_ms == 1_000
-    found: list[int] = []
-    tables.remove_uncommitted(found.append)
+    tables.remove_uncommitted(lambda newest_ms: newest_ms)
 
     assert [UpdateKey.decoded(row.key).start for row in scanned(store, "t")] == [update_id_of(1_000, 0)]
     assert [key.sequence.time_ms for key in feed_rows(store)] == [1_000]
@@ -404,7 +403,8 @@ def test_a_take_over_that_is_killed_takes_the_updates_back_again(
 ) -> None:
     claimed(store, UPDATES).half(OwnedFeeds).batches("s", 1_000)
     log_update(store, 2_000)
-    monkeypatch.setattr(store, "set_property", lambda *_: False)
+    set_property = store.set_property
+    monkeypatch.setattr(store, "set_property", lambda *change: change[1] != OWNER and set_property(*change))
     with pytest.raises(ConflictError):
         owned(store, UPDATES, "q").claim(take_over=True)
 

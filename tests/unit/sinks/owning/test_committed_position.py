@@ -41,7 +41,10 @@ def test_committed_position_has_one_text() -> None:
     one = CommittedPosition(5, {"t": {"0": 1, "1": 2}, "u": {}}, {"t": "a", "u": "b"})
     other = CommittedPosition(5, {"u": {}, "t": {"1": 2, "0": 1}}, {"u": "b", "t": "a"})
     assert one.to_text() == other.to_text()
-    assert CommittedPosition(5, OFFSETS).to_text() == '{"format":1,"offsets":{"t":{"0":7}},"time_ms":5,"topic_ids":{}}'
+    assert (
+        CommittedPosition(5, OFFSETS).to_text()
+        == '{"after_ms":-1,"format":2,"offsets":{"t":{"0":7}},"time_ms":5,"topic_ids":{}}'
+    )
 
 
 @pytest.mark.parametrize("text", TEXTS)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from ingest.api import ConflictError, IntegrityError
 from sinks.rewriting.counted_letters import COUNTED, CountedLetters, change_counted, counted_letters
-from sinks.rewriting.rolled_back import Interval
+from sinks.updates.intervals import Interval
 from tests.support.updated_table import TABLE, UpdateWriter
 
 TOPICS = ("t", "a/\udcff.txt")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from ingest.api import ConflictError, Store
 from sinks.rewriting.compaction import CompactionTarget, RangeCompaction
 from sinks.rewriting.rollback import RangeRollback, RollbackCounts
-from sinks.rewriting.rolled_back import Interval, is_in
 from sinks.rewriting.table_ranges import whole_row_ranges
 from sinks.rowkeys.distribution import Distribution
 from sinks.updates.compaction import CompactionRules
+from sinks.updates.intervals import Interval, is_in
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.update_rows import FOREVER, VALUE
 from tests.support.updated_table import SPLITS, TABLE, KilledError, UpdateWriter

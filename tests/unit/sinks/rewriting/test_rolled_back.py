@@ -7,16 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ingest.api import ConflictError, IntegrityError
-from sinks.rewriting.rolled_back import (
-    ROLLED_BACK,
-    Interval,
-    add_rolled_back,
-    is_in,
-    joined,
-    remove_rolled_back,
-    rolled_back,
-    without,
-)
+from sinks.rewriting.rolled_back import ROLLED_BACK, add_rolled_back, remove_rolled_back, rolled_back
+from sinks.updates.intervals import Interval, is_in, joined, without
 from tests.support.updated_table import TABLE, UpdateWriter
 
 intervals = st.lists(st.tuples(st.integers(0, 30), st.integers(0, 10)).map(lambda x: Interval(x[0], x[0] + x[1])))

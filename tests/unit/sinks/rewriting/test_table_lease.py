@@ -3,6 +3,7 @@
 import pickle
 import time
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +11,7 @@ from ingest.api import ConflictError, StoreUnavailableError
 from ingest.durable.lease import grant_in
 from ingest.durable.property_register import PropertyRegister
 from sinks.rewriting.store_calls import StoreCalls
-from sinks.rewriting.table_lease import LATE_S, LEASE, LeaseCheck, leased
+from sinks.rewriting.table_lease import LEASE, LeaseCheck, leased
 from tests.support.leases import left_lease
 from tests.support.updated_table import TABLE, UpdateWriter
 
@@ -48,6 +49,7 @@ def test_check_is_sent_to_a_worker():
 
 def test_takeover_from_a_killed_owner_waits_for_its_late_calls(monkeypatch: pytest.MonkeyPatch):
     table, waits, messages = UpdateWriter(is_shared=True), [], []
+    table.store.capabilities = replace(table.store.capabilities, call_s=180.0)
     left_lease(PropertyRegister(table.calls, TABLE, LEASE))
     now = [0.0]
     monkeypatch.setattr(time, "clock_gettime", lambda _clock: now[0])
@@ -58,7 +60,7 @@ def test_takeover_from_a_killed_owner_waits_for_its_late_calls(monkeypatch: pyte
 
     with leased(table.calls, TABLE, "compaction", wait=wait, on_wait=messages.append) as check:
         check(table.store)
-    assert (now[0], waits[-1]) == (30 + LATE_S, LATE_S)
+    assert (now[0], waits[-1]) == (30 + 180, 180)
     assert [message.partition(";")[0] for message in messages] == [
         f'table "{TABLE}" is held by other since 2011-06-22 13:18:06+00:00',
         f'table "{TABLE}" is taken over',

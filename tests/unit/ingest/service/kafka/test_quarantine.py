@@ -13,6 +13,7 @@ from ingest.receipt import Counts
 from ingest.service.kafka import quarantine as quarantine_module
 from ingest.service.kafka.quarantine import Quarantine, Ranges
 from ingest.sources.kafka import KafkaSourceSettings, max_decompressed_bytes
+from ingest.spark.streaming.guard import Guarded
 
 MIB = 1 << 20
 RANGES = {("t", 0): (100, 200), ("t", 1): (0, 50)}
@@ -93,7 +94,7 @@ def test_micro_batch_that_spark_can_hold_runs_as_it_is(make):
 
 
 def test_heavy_micro_batch_is_read_apart_as_a_whole(make):
-    assert make().guarded(RANGES, 1_000, Examination([], is_heavy=True)) == ("frame", (), Counts())
+    assert make().guarded(RANGES, 1_000, Examination([], is_heavy=True)) == Guarded("frame", (), Counts())
     assert READ == [(RANGES, [])]
 
 

@@ -18,6 +18,7 @@ from tests.support.checkpoint import acknowledge
 
 LARGE = LargeBatch("t", 0, 25, 27, 3, 1, "zstd", 100, 1_000)
 HEAVY = Examination([], is_heavy=True)
+ONE = Counts(records=1, read=1)
 
 
 class Topics(Quarantine):
@@ -35,7 +36,8 @@ class Topics(Quarantine):
 
     def guarded(self, ranges: Ranges, batch_time_ms: int, found: Examination) -> Guarded | None:
         frame: Any = (ranges, batch_time_ms)
-        return Guarded(frame, (), Counts()) if found.large or found.is_heavy else None
+        counts = Counts(records=len(found.large), read=len(found.large))
+        return Guarded(frame, (), counts) if found.large or found.is_heavy else None
 
 
 class Bench:
@@ -57,10 +59,11 @@ class Bench:
         (self.folder / "times").mkdir(exist_ok=True)
         (self.folder / "times" / str(number)).write_text("1000")
 
-    def started(self, topics: Quarantine) -> QueryGuard:
+    def started(self, topics: Quarantine, *, adds_to_rows: bool = False) -> QueryGuard:
         """The guard after a start of the service."""
-        guard = QueryGuard(self.checkpoint, lambda: self.now_ms)
+        guard = QueryGuard(self.checkpoint, adds_to_rows=adds_to_rows, clock_ms=lambda: self.now_ms)
         guard.start(topics)
+        self.checkpoint.note_configuration("f")
         return guard
 
 
@@ -96,7 +99,7 @@ def test_micro_batch_whose_job_has_failed_is_examined(bench: Bench):
     topics = Topics(LARGE)
     guard = bench.started(topics)
     bench.begin(1)
-    assert guard(1, 1_000, True) == ((range_of(1), 1_000), (), Counts())
+    assert guard(1, 1_000, True) == Guarded((range_of(1), 1_000), (), ONE)
 
 
 def test_after_a_finding_every_micro_batch_is_examined_for_an_hour(bench: Bench):
@@ -122,7 +125,7 @@ def test_batch_ahead_is_remembered_over_a_start(bench: Bench):
     topics = Topics(LARGE)
     guard = bench.started(topics)
     bench.begin(2)
-    assert guard(2, 1_002, False) == ((range_of(2), 1_002), (), Counts())
+    assert guard(2, 1_002, False) == Guarded((range_of(2), 1_002), (), ONE)
     bench.now_ms += 10 * ALERT_MS
     bench.begin(3)
     assert guard(3, 1_004, False) is None
@@ -184,3 +187,54 @@ def test_damaged_file_is_named(bench: Bench, content: str):
     (bench.folder / "quarantine").write_text(content)
     with pytest.raises(CheckpointError, match='quarantine" cannot be read'):
         bench.started(Topics())
+
+
+def must_renew(guard: QueryGuard, number: int, time_ms: int, *, has_failed: bool = False) -> bool:
+    guarded = guard(number, time_ms, has_failed)
+    assert guarded is not None
+    return guarded.must_renew
+
+
+def test_batch_that_had_begun_with_records_that_it_leaves_out_is_renewed_once(bench: Bench):
+    bench.begin(1)
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert must_renew(guard, 1, 1_000)
+    assert bench.checkpoint.is_changed("f"), "the next start withdraws what it has written"
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert not must_renew(guard, 1, 1_002)
+    assert not bench.checkpoint.is_changed("f")
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert not must_renew(guard, 1, 1_002), "killed since, it has left them out from its start"
+
+
+def test_batch_is_renewed_if_the_process_was_killed_before_the_configuration_was_noted(bench: Bench):
+    bench.begin(1)
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert must_renew(guard, 1, 1_000)
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert must_renew(guard, 1, 1_000)
+
+
+def test_batch_whose_job_fails_is_renewed(bench: Bench):
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    bench.begin(1)
+    assert must_renew(guard, 1, 1_000, has_failed=True)
+
+
+def test_batch_that_leaves_records_out_from_its_start_is_not_renewed(bench: Bench):
+    bench.begin(1)
+    guard = bench.started(Topics(LARGE._replace(first=15, last=16)), adds_to_rows=True)
+    guard(1, 1_000, False)
+    bench.begin(2)
+    guard._quarantine = Topics(LARGE)
+    assert not must_renew(guard, 2, 1_002)
+    guard = bench.started(Topics(LARGE), adds_to_rows=True)
+    assert not must_renew(guard, 2, 1_002)
+
+
+@pytest.mark.parametrize(("topics", "adds_to_rows"), [(Topics(LARGE), False), (Topics(is_heavy=True), True)])
+def test_batch_is_not_renewed_without_need(bench: Bench, topics: Topics, adds_to_rows: bool):
+    bench.begin(1)
+    guard = bench.started(topics, adds_to_rows=adds_to_rows)
+    assert not must_renew(guard, 1, 1_000)
+    assert not bench.checkpoint.is_changed("f")

@@ -23,7 +23,8 @@ from ingest.service.state_folders import update_replay_file
 from ingest.service.stores import driver_stores
 from ingest.service.tables import owned_tables
 from ingest.spark.streaming.checkpoint import Checkpoint
-from sinks.rewriting.rolled_back import Interval, add_rolled_back, rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back, rolled_back
+from sinks.updates.intervals import Interval
 from sinks.updates.keys import UpdateKey, update_id_of
 from tests.support.place import borrowed, own_process, replay_options
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline

@@ -32,8 +32,9 @@ from ingest.service.tables import owned_tables
 from ingest.spark.streaming.batch_log import BatchLog
 from sinks.owning.committed_position import CommittedPosition
 from sinks.owning.owned_tables import OwnedTables
-from sinks.rewriting.rolled_back import Interval, add_rolled_back, rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back, rolled_back
 from sinks.rowkeys.row_format import RowFormat
+from sinks.updates.intervals import Interval
 from sinks.updates.merging import Merging
 from sinks.updates.processors.sum import Sum
 from sinks.writing.messages import Prepared

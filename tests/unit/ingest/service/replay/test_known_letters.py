@@ -8,7 +8,7 @@ from ingest.service.replay.known_letters import KnownLetters
 from ingest.service.replay.update_history import UpdateHistory
 from sinks.rewriting.counted_letters import CountedLetters
 from sinks.rewriting.owned_letters import CountedRecords
-from sinks.rewriting.rolled_back import Interval
+from sinks.updates.intervals import Interval
 
 PLACE = ("t", 0, 5)
 SINKS = {"hits": "counts"}

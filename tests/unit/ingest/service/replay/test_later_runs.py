@@ -13,7 +13,7 @@ from ingest.service.replay.known_letters import KnownLetters
 from ingest.service.replay.later_runs import LaterRuns
 from ingest.spark.streaming.batch_log import LoggedBatch
 from sinks.rewriting.counted_letters import CountedLetters
-from sinks.rewriting.rolled_back import Interval
+from sinks.updates.intervals import Interval
 
 PLACE = ("t", 0, 5)
 

@@ -20,7 +20,8 @@ from ingest.service.replay.rolled_back_batches import (
     times_rolled_back,
 )
 from ingest.spark.streaming.batch_log import LoggedBatch, OffsetRanges
-from sinks.rewriting.rolled_back import Interval, add_rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back
+from sinks.updates.intervals import Interval
 from tests.support.update_pipeline import BATCH_MS, CATALOG, Pipeline
 
 RANGES = {("t", 0): (0, 5)}

@@ -40,7 +40,8 @@ from ingest.spark.streaming.checkpoint import Checkpoint
 from sinks.owning.committed_position import CommittedPosition
 from sinks.owning.owned_tables import OwnedTables
 from sinks.rewriting.counted_letters import counted_letters
-from sinks.rewriting.rolled_back import Interval, add_rolled_back
+from sinks.rewriting.rolled_back import add_rolled_back
+from sinks.updates.intervals import Interval
 from tests.support.checkpoint import acknowledge
 from tests.support.place import borrowed, own_process
 from tests.support.record_batches import batch_of
@@ -92,7 +93,7 @@ def test_batches_of_the_pipeline_follow_the_replay(pipeline: Pipeline) -> None:
         tables = owned_tables(configuration, plan, driver_stores(configuration, [plan], opened))
         tables.claim()
         committed = tables.newest()
-    assert committed == CommittedPosition(replayed_ms, {"t": {"0": 10}})
+    assert committed == CommittedPosition(replayed_ms, {"t": {"0": 10}}, after_ms=BATCH_MS)
 
 
 def test_replay_that_was_killed_before_its_committed_positions_writes_the_same_rows_again(pipeline: Pipeline) -> None:

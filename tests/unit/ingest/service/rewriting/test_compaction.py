@@ -12,10 +12,10 @@ from ingest.service.jobs.job_run import Progress
 from ingest.service.jobs.place import Place
 from ingest.service.rewriting.compaction import Compaction, CompactionResult, compaction_steps
 from sinks.rewriting.compaction import CompactionCounts, CompactionSlice, InProcess
-from sinks.rewriting.rolled_back import Interval
 from sinks.rewriting.table_lease import LEASE
 from sinks.rewriting.unfinished_rollback import RollbackUnfinishedError, UnfinishedRollback, note_rollback
 from sinks.rowkeys.row_format import UPDATES
+from sinks.updates.intervals import Interval
 from sinks.updates.keys import update_id_of
 from sinks.updates.options import CompactionOptions
 from tests.support.leases import left_lease, taken_over

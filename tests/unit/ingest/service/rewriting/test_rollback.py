@@ -9,13 +9,14 @@ from ingest.api import ConfigError, ConflictError, TableSpec, UpdatesDifferError
 from ingest.formats.times import moment
 from ingest.service.job_kinds import job_of
 from ingest.service.rewriting.rollback import Rollback, RollbackOptions, RowsStraddleError, rollback_steps
-from sinks.rewriting.rolled_back import Interval, rolled_back
+from sinks.rewriting.rolled_back import rolled_back
 from sinks.rewriting.unfinished_rollback import (
     RollbackUnfinishedError,
     UnfinishedRollback,
     refuse_unfinished,
     unfinished_rollback,
 )
+from sinks.updates.intervals import Interval
 from sinks.updates.keys import update_id_of
 from tests.support.place import Here
 from tests.support.update_rows import VALUE
