@@ -368,12 +368,15 @@ class OwnedTables:
 
     def _end_interrupted_move(self) -> None:
         """Move the positions that a process, killed within `move`, has left behind: their tables are complete."""
-        newest = self.newest()
-        for (name, table), committed in self._known().items():
-            if newest is not None and committed.time_ms == newest.after_ms and table not in self._taken:
+        known = self._known()
+        newest_ms = max((each.time_ms for each in known.values()), default=-1)
+        moved = {each.after_ms: each for each in known.values() if each.time_ms == newest_ms}
+        for (name, table), committed in known.items():
+            position = moved.get(committed.time_ms)
+            if position is not None and table not in self._taken:
                 with self._stores[name].held() as store:
                     text = self._committed[name, table]
-                    self._committed[name, table] = self._moved(store, table, text, newest)
+                    self._committed[name, table] = self._moved(store, table, text, position)
 
     def _commit_new_ones(self) -> None:
         """Give tables that the pipeline has not written yet the position of the others: they are complete so far."""
