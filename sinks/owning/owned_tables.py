@@ -61,6 +61,7 @@ class OwnedTables:
         self._plain = plain
         self._committed: dict[tuple[str, str], str | None] = {}
         self._taken: dict[str, Taken] = {}
+        self._unowned: set[tuple[str, str]] = set()  # before this start, so that no process has written them
         self._features = features
         owning = frozenset(feature.name for feature in features if feature.has_owner)
         self._halves: list[DriverFeature] = []
@@ -161,10 +162,12 @@ class OwnedTables:
             ConflictError: another pipeline owns a table; or as `DriverFeature.withdraw`.
             StoreError: a store is unavailable.
         """
-        self._taken = {}
+        self._taken, self._unowned = {}, set()
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
+                if OWNER not in store.properties(spec.name):
+                    self._unowned.add((name, spec.name))
                 self._committed[name, spec.name] = self._claim(store, spec, start_after, take_over=take_over)
         for half in self._halves:
             half.claim()
@@ -261,8 +264,9 @@ class OwnedTables:
         for name, spec in self._declared():
             if self._adds(spec):
                 committed_ms = known.get((name, spec.name), CommittedPosition(-1, {})).time_ms
+                is_new = (name, spec.name) in self._unowned - known.keys()
                 with self._stores[name].held() as store:
-                    self._withdraw_after(store, spec, committed_ms, start_after)
+                    self._withdraw_after(store, spec, committed_ms, _if_found(start_after) if is_new else start_after)
 
     def note_run_again(self, until_ms: int, *, after_ms: int = -1) -> None:
         """
@@ -443,6 +447,11 @@ class OwnedTables:
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:
         return _named(self._tables)
+
+
+def _if_found(start_after: StartAfter) -> StartAfter:
+    """The same for a table that is new: without updates there is no time that new micro-batches must be later than."""
+    return lambda newest_ms: start_after(newest_ms) if newest_ms else -1
 
 
 def _named(tables: Mapping[str, Sequence[TableSpec]]) -> Iterator[tuple[str, TableSpec]]:

@@ -80,8 +80,6 @@ def remove_updates_after(store: Store[Any], table: str, committed_ms: int, start
         return
     row_format = RowFormat.recorded(store, table)
     keys = _keys(store, table, row_format, TimeRange(committed_ms + 1))
-    if not keys and committed_ms < 0:
-        return  # the table was never written
     last_ms = start_after(max((time_of(key.last) for key in keys), default=0))
     _remove(store, table, row_format, keys, Interval(committed_ms + 1, last_ms))
 

@@ -146,6 +146,17 @@ def test_a_position_that_was_left_behind_for_longer_is_not_moved() -> None:
         of_two_tables(store).resume_at()
 
 
+def test_the_first_start_of_a_table_withdraws_no_time_and_the_second_does() -> None:
+    """The first micro-batch may have been killed, and its state removed: its calls may be executed later."""
+    store = MemoryStore(MemorySettings())
+    found = []
+    for _ in range(2):
+        tables = of_two_tables(store)
+        tables.remove_uncommitted(lambda newest_ms: newest_ms + 9)
+        found.append(tables.half(CountedHalf).calls[-1])
+    assert found == [("withdraw_after", "u", -1, -1), ("withdraw_after", "u", -1, 9)]
+
+
 def replaced() -> TableFeature[Model]:
     class Half(DriverFeature):
         def prepare(self, store: str, batch_time_ms: int) -> PreparedFeatures:
