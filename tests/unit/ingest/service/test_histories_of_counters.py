@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from ingest.api import (
@@ -500,6 +500,7 @@ actions = st.one_of(
 
 
 @given(st.lists(actions, min_size=6, max_size=16), st.booleans())
+@example(history=[("batch", (0, 1), 0), ("stop", "a", 1, False), ("stop", "a", 1, True)], combines=False)
 def test_every_event_counts_once(history: list[Any], combines: bool) -> None:
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patched:
         patched.setattr(interrupted_module, "KafkaAdmin", Cluster)
