@@ -94,7 +94,8 @@ class Counting:
         self.topic = kafka.create_topic(unique("hits"), partitions=PARTITIONS)
         self._kafka = kafka
         self._records, self._sums, self._refused = events(count, self.random)
-        self._cluster = hbase.store_options(protocol, thrift2=True)
+        # a compaction takes the lease of a killed one over after this time
+        self._cluster = hbase.store_options(protocol, thrift2=True) | {"timeout": "60s"}
         self.tables = {"to_rocksdb": unique("sums"), "to_hbase": unique("sums")}
         stores = {"to_rocksdb": "embedded", "to_hbase": "cluster"}
         group = unique("counts")

@@ -235,7 +235,8 @@ class JobsRun:
         content = self.run.content()
         if self.run.hbase is None:
             return content
-        options = self.run.hbase.store_options(self.run.options.protocol, thrift2=True)
+        # a job takes the lease of a killed one over after this time
+        options = self.run.hbase.store_options(self.run.options.protocol, thrift2=True) | {"timeout": "60s"}
         return merged(content, {"stores": {"store": {"hbase": options}}})
 
     def _wait_for_events(self, *names: str) -> None:
