@@ -61,7 +61,9 @@ class OwnedTables:
         self._plain = plain
         self._committed: dict[tuple[str, str], str | None] = {}
         self._taken: dict[str, Taken] = {}
-        self._unowned: set[tuple[str, str]] = set()  # before this start, so that no process has written them
+        self._unowned: set[str] = (
+            set()
+        )  # tables without an owner before this start, so that no process has written them
         self._features = features
         owning = frozenset(feature.name for feature in features if feature.has_owner)
         self._halves: list[DriverFeature] = []
@@ -166,8 +168,6 @@ class OwnedTables:
         self.check(take_over=take_over)
         for name, spec in self._declared():
             with self._stores[name].held() as store:
-                if OWNER not in store.properties(spec.name):
-                    self._unowned.add((name, spec.name))
                 self._committed[name, spec.name] = self._claim(store, spec, start_after, take_over=take_over)
         for half in self._halves:
             half.claim()
@@ -197,8 +197,9 @@ class OwnedTables:
                 for half in self._halves_of(spec):
                     newest_ms = half.roll_forward(store, spec, committed.time_ms, keep_ms)
                     if newest_ms is not None:
-                        moved = replace(committed, time_ms=newest_ms, after_ms=-1)  # alone
-                        text = self._committed[name, spec.name] = self._moved(store, spec.name, text, moved)
+                        moved = replace(committed, time_ms=newest_ms)
+                        text = self._moved(store, spec.name, text, moved, is_alone=True)
+                        self._committed[name, spec.name] = text
 
     def newest(self) -> CommittedPosition | None:
         """
@@ -264,7 +265,7 @@ class OwnedTables:
         for name, spec in self._declared():
             if self._adds(spec):
                 committed_ms = known.get((name, spec.name), CommittedPosition(-1, {})).time_ms
-                is_new = (name, spec.name) in self._unowned - known.keys()
+                is_new = spec.name in self._unowned and (name, spec.name) not in known
                 with self._stores[name].held() as store:
                     self._withdraw_after(store, spec, committed_ms, _if_found(start_after) if is_new else start_after)
 
@@ -343,13 +344,10 @@ class OwnedTables:
             ConflictError: another pipeline has taken over a table.
             StoreError: a store is unavailable; the caller repeats the call.
         """
-        known = self._known()
         for name, spec in self._declared():
-            before = known.get((name, spec.name))
-            moved = replace(committed, after_ms=-1 if before is None else before.time_ms)
             with self._stores[name].held() as store:
                 self._committed[name, spec.name] = self._moved(
-                    store, spec.name, self._committed[name, spec.name], moved
+                    store, spec.name, self._committed[name, spec.name], committed
                 )
 
     def _adds(self, spec: TableSpec) -> bool:
@@ -412,6 +410,8 @@ class OwnedTables:
         found = self._check(store, spec, take_over=take_over)
         record_updates(store, spec)
         owner, committed = found.get(OWNER), found.get(COMMITTED)
+        if owner is None:
+            self._unowned.add(spec.name)
         committed_ms = -1 if committed is None else CommittedPosition.of(committed, spec.name).time_ms
         former = former_owners(found.get(FORMER), spec.name)
         if owner is not None and owner != self._pipeline:
@@ -434,16 +434,25 @@ class OwnedTables:
             self._taken[spec.name] = taken
         return committed
 
-    def _moved(self, store: Store[Any], table: str, before: str | None, committed: CommittedPosition) -> str:
-        """Move the committed position of one table; returns its committed position."""
+    def _moved(
+        self,
+        store: Store[Any],
+        table: str,
+        before: str | None,
+        committed: CommittedPosition,
+        *,
+        is_alone: bool = False,
+    ) -> str:
+        """Move the committed position of one table, alone or with the others; returns its committed position."""
         known = None if before is None else CommittedPosition.of(before, table)
         if before is not None and known is not None and known.time_ms >= committed.time_ms:
             return before
+        moved = replace(committed, after_ms=-1 if is_alone or known is None else known.time_ms).to_text()
         owner = store.properties(table).get(OWNER)
-        if owner != self._pipeline or not store.set_property(table, COMMITTED, before, committed.to_text()):
+        if owner != self._pipeline or not store.set_property(table, COMMITTED, before, moved):
             adding = [spec.name for _, spec in self._declared() if self._adds(spec)]
             raise lost(table, self._pipeline, owner=owner, written=committed.time_ms, updated=adding)
-        return committed.to_text()
+        return moved
 
     def _declared(self) -> Iterator[tuple[str, TableSpec]]:
         return _named(self._tables)

@@ -150,7 +150,7 @@ class RawReader(TableReader):
                 yield _with_interval(update)
 
     def stored_key(self, key: bytes) -> StoredKey | None:  # noqa: ARG002 - as all readers
-        """No key is told from another: update rows are shown with their logical row keys."""
+        """None: the update rows of a row are shown under its logical row key."""
         return None
 
     def next_command(self, row: str) -> Sequence[str]:  # noqa: ARG002 - as above

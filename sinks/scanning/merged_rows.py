@@ -111,7 +111,6 @@ class MergedRows:
         self._merging = merging
         self._last = last
         self._withdrawn = withdrawn
-        self._last_withdrawn = withdrawn.last_id
         self._distribution = Distribution.of(row_format.buckets)
         self.merge_counts = MergeCounts()
 
@@ -266,7 +265,7 @@ class MergedRows:
                 counts.add(own)
 
     def _may_be_withdrawn(self, stored: Row) -> bool:
-        return self._last_withdrawn >= 0 and update_id_in(stored.key) <= self._last_withdrawn
+        return bool(self._withdrawn.intervals) and update_id_in(stored.key) <= self._withdrawn.last_id
 
     def _without_later(self, stored: Iterable[Row]) -> Iterator[Row]:
         return (row for row in stored if update_id_in(row.key) <= self._last)

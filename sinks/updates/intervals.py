@@ -1,8 +1,9 @@
 """Intervals of batch times."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 
@@ -13,9 +14,10 @@ class Interval(NamedTuple):
     last_ms: int
 
 
-def is_in(intervals: Iterable[Interval], time_ms: int) -> bool:
-    """Whether a batch time is in one of the intervals."""
-    return any(each.first_ms <= time_ms <= each.last_ms for each in intervals)
+def is_in(intervals: Sequence[Interval], time_ms: int) -> bool:
+    """Whether a batch time is in one of the intervals, which are disjoint and in order."""
+    at = bisect_right(intervals, time_ms, key=attrgetter("first_ms")) - 1
+    return at >= 0 and time_ms <= intervals[at].last_ms
 
 
 def without(intervals: Iterable[Interval], removed: Iterable[Interval]) -> list[Interval]:

@@ -6,14 +6,12 @@ updates would count beside those of the micro-batch that runs in their place. So
 they are written: no read counts them, and a compaction deletes them. No micro-batch gets one of these times again.
 """
 
-from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from operator import attrgetter
 
 from ingest.durable.record import Record
-from sinks.updates.intervals import Interval, joined
+from sinks.updates.intervals import Interval, is_in, joined
 from sinks.updates.keys import UpdateKey, last_update_id_of, time_of
 
 WITHDRAWN = "withdrawn"
@@ -56,8 +54,7 @@ class Withdrawn(Record, kind="record of the withdrawn batch times of table"):
 
     def has_time(self, time_ms: int) -> bool:
         """Whether the updates of a batch time were withdrawn."""
-        at = bisect_right(self.intervals, time_ms, key=attrgetter("first_ms")) - 1
-        return at >= 0 and time_ms <= self.intervals[at].last_ms
+        return is_in(self.intervals, time_ms)
 
     def has(self, key: UpdateKey) -> bool:
         """Whether an update row was withdrawn; a merged row never has such updates."""

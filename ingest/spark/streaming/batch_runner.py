@@ -348,15 +348,10 @@ class BatchRunner(LoopHost):
         self._check_not_stopping()
         self._confirm_owner()
         max_tasks = 1 if on_one_slot else self._max_tasks
-        until_available = Retry(pauses_s=BACK_OFF_S)
-
-        def pause(error: IngestError, seconds: float) -> None:
-            self._wait_blocked(error.code, str(error), seconds)
-
+        job = partial(self._run_job, spec, max_tasks)
+        until_available = partial(Retry(pauses_s=BACK_OFF_S).run, job, pause=self._blocked_by)
         retry = Retry(pauses_s=BACK_OFF_S, attempts=1 + JOB_RETRIES, is_transient=_is_of_spark)
-        return retry.run(
-            lambda: until_available.run(partial(self._run_job, spec, max_tasks), pause=pause), pause=self._job_failed
-        )
+        return retry.run(until_available, pause=self._job_failed)
 
     def _run_job(self, spec: TaskSpec, max_tasks: int | None) -> Sequence[Receipt]:
         started = self._clock()
@@ -406,7 +401,7 @@ class BatchRunner(LoopHost):
             return isinstance(error, IngestError) and error.disposition is not Disposition.STOP
 
         retry = Retry(pauses_s=BACK_OFF_S, is_transient=may_end)
-        return retry.run(attempt, pause=lambda error, seconds: self._wait_blocked(error.code, str(error), seconds))
+        return retry.run(attempt, pause=self._blocked_by)
 
     @contextmanager
     def _stage(self) -> Iterator[None]:
@@ -419,6 +414,9 @@ class BatchRunner(LoopHost):
     def blocked(self, code: str, message: str, attempts: int) -> None:
         """Report the batch as blocked and wait before the next attempt; raises if the service stops meanwhile."""
         self._wait_blocked(code, message, BACK_OFF_S[min(attempts, len(BACK_OFF_S)) - 1])
+
+    def _blocked_by(self, error: IngestError, seconds: float) -> None:
+        self._wait_blocked(error.code, str(error), seconds)
 
     def _wait_blocked(self, code: str, message: str, seconds: float) -> None:
         self._check_not_stopping()
